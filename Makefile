@@ -1,0 +1,63 @@
+# Everything a checkout needs. `make run` and `make test` set themselves up:
+# Python 3.11 or newer and make are enough, root is not needed.
+# PYTHON=/path/to/python picks the interpreter that .venv is built from.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test test-long check fix bench docs setup constraints clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -p randomly -n auto --maxprocesses 4
+CODE := src tests tools benchmarks
+
+# Installs what a target needs into .venv and is silent when it is all there.
+READY = @python=$$(sh tools/find-python $(if $(PYTHON),"$(PYTHON)")) && "$$python" -m tools.bootstrap
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+
+run: ## Set up and run the demonstration
+	$(READY) run
+	@$(BIN)/headway demo
+
+test: ## Set up and run the tests
+	$(READY) test
+	@$(PYTEST) -m "not long" --ignore tests/tidy
+
+test-long: ## Run the long tests and keep their result in docs/results
+	$(READY) test
+	@$(BIN)/python -m tools.long_tests
+
+check: ## Check format, lint, types, import contracts and tidiness
+	$(READY) check
+	$(BIN)/ruff format --check --quiet $(CODE)
+	$(BIN)/ruff check --quiet $(CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(PYTEST) -q tests/tidy
+
+fix: ## Format the code and repair what the linter can
+	$(READY) check
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+bench: ## Measure all speed figures; fails below a floor
+	$(READY) bench
+	@$(BIN)/python -m benchmarks.run
+
+docs: ## Write the generated pages again
+	$(READY) run
+	@$(BIN)/python -m tools.states_doc
+
+setup: ## Install everything into .venv, with all extras and tools
+	$(READY) all
+
+constraints: ## Pin what .venv holds now in constraints.txt
+	$(READY) all
+	@$(BIN)/python -m tools.constraints
+
+clean: ## Remove .venv and everything that tools left behind
+	rm -rf $(VENV) dist build out .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	  .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Speed figures and their floors: `make bench` runs them all."""

@@ -1,0 +1,172 @@
+"""Time buckets against a heap and a sorted map: load, remove a tenth, drain.
+
+Each structure runs in a process of its own, so that its memory can be seen.
+"""
+
+import argparse
+import json
+import platform
+import random
+import subprocess
+import sys
+import time
+from array import array
+from collections.abc import Callable
+from heapq import heappop, heappush
+from pathlib import Path
+from typing import Any, Protocol
+
+from headway.core.timers import TimeBuckets
+
+SPAN_MS = 3_600_000
+STEP_MS = 100
+SEED = 20_251_115
+
+
+class Timers(Protocol):
+    """What is measured."""
+
+    def add(self, key: int, at_ms: int) -> None: ...
+    def remove(self, key: int, at_ms: int) -> bool: ...
+    def pop_due(self, now_ms: int) -> list[int]: ...
+
+
+class LazyHeap:
+    """One heap of everything; removed entries stay until they come up."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int]] = []
+        self._times: dict[int, int] = {}
+
+    def add(self, key: int, at_ms: int) -> None:
+        self._times[key] = at_ms
+        heappush(self._heap, (at_ms, key))
+
+    def remove(self, key: int, at_ms: int) -> bool:
+        return self._times.pop(key, None) is not None
+
+    def pop_due(self, now_ms: int) -> list[int]:
+        heap, times = self._heap, self._times
+        due: list[int] = []
+        while heap and heap[0][0] <= now_ms:
+            at_ms, key = heappop(heap)
+            if times.get(key) == at_ms:
+                del times[key]
+                due.append(key)
+        return due
+
+
+class SortedMap:
+    """A sorted map from (time, key), the nearest thing to a B-tree."""
+
+    def __init__(self) -> None:
+        from sortedcontainers import SortedDict  # type: ignore[import-untyped]
+
+        self._map: Any = SortedDict()
+
+    def add(self, key: int, at_ms: int) -> None:
+        self._map[(at_ms, key)] = None
+
+    def remove(self, key: int, at_ms: int) -> bool:
+        return self._map.pop((at_ms, key), self) is None
+
+    def pop_due(self, now_ms: int) -> list[int]:
+        entries = self._map
+        due: list[int] = []
+        while entries and entries.keys()[0][0] <= now_ms:
+            (_, key), _ = entries.popitem(0)
+            due.append(key)
+        return due
+
+
+STRUCTURES: dict[str, Callable[[], Timers]] = {
+    "TimeBuckets": TimeBuckets[int],
+    "heapq, lazy": LazyHeap,
+    "SortedDict": SortedMap,
+}
+
+
+def resident_bytes() -> int:
+    """Memory of this process, as Linux counts it."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1_024
+    raise RuntimeError("no VmRSS in /proc/self/status")
+
+
+def measure(name: str, entries: int) -> dict[str, float]:
+    """Runs one structure through its life, checking what it gives back."""
+    chance = random.Random(SEED)
+    times = array("q", (chance.randrange(SPAN_MS) for _ in range(entries)))
+    removed = array("q", chance.sample(range(entries), entries // 10))
+    timers = STRUCTURES[name]()
+    before_bytes = resident_bytes()
+
+    started = time.perf_counter()
+    for key, at_ms in enumerate(times):
+        timers.add(key, at_ms)
+    loaded = time.perf_counter()
+    used_bytes = resident_bytes() - before_bytes
+    progress(name, "loaded")
+
+    unloaded = time.perf_counter()
+    for key in removed:
+        timers.remove(key, times[key])
+    thinned = time.perf_counter()
+    progress(name, "thinned")
+
+    drained = time.perf_counter()
+    fired = 0
+    for now_ms in range(0, SPAN_MS + STEP_MS, STEP_MS):
+        fired += len(timers.pop_due(now_ms))
+    ended = time.perf_counter()
+    assert fired == entries - len(removed), f"{name} fired {fired}"
+    return {
+        "load s": loaded - started,
+        "remove s": thinned - unloaded,
+        "drain s": ended - drained,
+        "bytes each": used_bytes / entries,
+    }
+
+
+def progress(name: str, step: str) -> None:
+    print(f"  {name}: {step}", file=sys.stderr, flush=True)
+
+
+def in_own_process(name: str, entries: int) -> dict[str, float]:
+    command = [sys.executable, __file__, "--entries", str(entries), "--only", name]
+    answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    figures: dict[str, float] = json.loads(answer.stdout)
+    return figures
+
+
+def print_table(results: dict[str, dict[str, float]]) -> None:
+    """Figures, and in brackets how many times those of the first row."""
+    first = next(iter(results.values()))
+    print(f"{'':14}" + "".join(f"{column:>18}" for column in first))
+    for name, figures in results.items():
+        cells = (
+            f"{value:,.2f} ({value / first[column]:.1f})"
+            for column, value in figures.items()
+        )
+        print(f"{name:14}" + "".join(f"{cell:>18}" for cell in cells))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--entries", type=int, default=10_000_000)
+    parser.add_argument("--only", choices=STRUCTURES, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.only:
+        print(json.dumps(measure(options.only, options.entries)))
+        return
+    print(
+        f"{options.entries:,} entries over {SPAN_MS // 60_000} min, popped every "
+        f"{STEP_MS} ms; a tenth removed; seed {SEED}; Python "
+        f"{platform.python_version()}, {platform.machine()}"
+    )
+    print_table({name: in_own_process(name, options.entries) for name in STRUCTURES})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Headway: a durable job queue that keeps its promises."""

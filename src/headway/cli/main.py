@@ -1,0 +1,25 @@
+"""The `headway` command: its group, and the list of its subcommands."""
+
+import click
+
+from headway.cli.demo import demo
+from headway.cli.simulate import simulate
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="headway", message="headway %(version)s")
+def headway() -> None:
+    """A durable job queue that keeps its promises.
+
+    Every job says how long it may wait. Headway starts it in time, gives every
+    tenant its fair share, and lets no flood cost anyone but the one who sends it.
+    """
+
+
+headway.add_command(demo)
+headway.add_command(simulate)
+
+
+def main() -> None:
+    """The entry point of the installed command."""
+    headway(prog_name="headway")

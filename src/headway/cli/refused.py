@@ -1,0 +1,32 @@
+"""How a command says no: one line on stderr, and exit status 2."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import click
+
+from headway.sim.chart import ChartError
+from headway.sim.scenario import ScenarioError
+
+
+class Refused(click.ClickException):
+    """Something the user can put right."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        line = "".join(c if c.isprintable() else " " for c in self.format_message())
+        click.echo(f"headway: {line}", file=file, err=file is None)
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turns errors that are the user's to mend into one line each."""
+    try:
+        yield
+    except (ScenarioError, ChartError) as error:
+        raise Refused(str(error)) from error
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        raise Refused(f"{place}{error.strerror or error}") from error

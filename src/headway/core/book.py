@@ -1,0 +1,99 @@
+"""All that a partition knows, and the decision it is about to give."""
+
+import msgspec
+
+from headway.core.commands import Decision
+from headway.core.config import QueueConfig
+from headway.core.cron import Schedule
+from headway.core.dispatch import Dispatch, Timer
+from headway.core.entitlement import Ledger
+from headway.core.errors import LeaseLost, UnknownJob, UnknownQueue
+from headway.core.job import Job
+from headway.core.queue import Queue, Shared
+from headway.core.shelf import NEVER
+from headway.core.states import JobState
+from headway.core.timers import TimeBuckets
+
+
+class Cron:
+    """A schedule at work. Identity, not value: it is a key among the timers."""
+
+    __slots__ = ("last_ms", "next_ms", "schedule")
+
+    def __init__(self, schedule: Schedule, last_ms: int) -> None:
+        self.schedule = schedule
+        self.last_ms = last_ms
+        """The newest tick that was dealt with."""
+        self.next_ms: int | None = None
+
+
+class Book:
+    """Jobs, leases, queues and timers of one partition."""
+
+    def __init__(self, ledger: Ledger, *, has_fairness: bool = True) -> None:
+        self.shared = Shared(ledger, has_fairness=has_fairness)
+        self.timers: TimeBuckets[Timer] = TimeBuckets()
+        self.dispatch = Dispatch(self.shared, self.timers)
+        self.queues: dict[str, Queue] = {}
+        self.crons: dict[tuple[str, str], Cron] = {}
+        self.jobs: dict[int, Job] = {}
+        """Open and dead jobs by seq."""
+        self.leases: dict[int, Job] = {}
+        """Leased jobs by token."""
+        self.last_seq = 0
+        self.last_token = 0
+        self.decision = Decision([], {}, [], [])
+
+    def open_decision(self) -> None:
+        self.decision = Decision([], {}, [], [])
+        self.dispatch.asks = self.decision.asks
+
+    def write(self, job: Job, event: msgspec.Struct) -> None:
+        """The job changed, and this is how."""
+        decision = self.decision
+        decision.jobs[job.seq] = job
+        decision.events.append(event)
+
+    def queue(self, name: str) -> Queue:
+        queue = self.queues.get(name)
+        if queue is None:
+            raise UnknownQueue(f"there is no queue {name!r}")
+        return queue
+
+    def add_queue(self, config: QueueConfig) -> Queue:
+        queue = self.queues[config.name] = Queue(config, self.shared)
+        return queue
+
+    def job(self, seq: int) -> Job:
+        job = self.jobs.get(seq)
+        if job is None:
+            raise UnknownJob(f"there is no open or dead job {seq}")
+        return job
+
+    def leased(self, token: int) -> Job:
+        job = self.leases.get(token)
+        if job is None:
+            raise LeaseLost(f"lease {token} is over")
+        return job
+
+    def arm(self, job: Job) -> None:
+        """Sets the job's one timer to the next moment that matters in its state."""
+        at_ms = job.expires_ms
+        match job.state:
+            case JobState.SCHEDULED:
+                at_ms = min(at_ms, job.run_at_ms)
+            case JobState.LEASED:
+                at_ms = min(at_ms, job.lease_until_ms, job.timeout_at_ms)
+            case JobState.WAITING:
+                at_ms = min(at_ms, job.wait_until_ms, job.timeout_at_ms)
+            case JobState.READY:
+                pass
+            case _:
+                at_ms = NEVER
+        if at_ms != job.timer_ms:
+            if job.timer_ms:
+                self.timers.remove(job, job.timer_ms)
+            job.timer_ms = 0
+            if at_ms < NEVER:
+                job.timer_ms = at_ms
+                self.timers.add(job, at_ms)

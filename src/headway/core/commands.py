@@ -1,0 +1,234 @@
+"""What may be asked of a partition, and the answers it gives."""
+
+from enum import StrEnum
+
+import msgspec
+
+from headway.core.config import QueueConfig
+from headway.core.cron import Schedule
+from headway.core.errors import RuleBroken
+from headway.core.job import Job, JobSpec
+
+
+class Enqueue(msgspec.Struct, eq=False):
+    """All of the jobs or none. Answered by Accepted."""
+
+    queue: str
+    specs: list[JobSpec]
+
+
+class Lease(msgspec.Struct, eq=False):
+    """Up to `max` jobs, now or as soon as there is one. Answered by Granted."""
+
+    worker: str = ""
+    queues: tuple[str, ...] | None = None
+    """None means: every queue."""
+    max: int = 1
+    lease_ms: int | None = None
+    """None means: as each job's queue says."""
+    wait_until_ms: int = 0
+    """Until when an empty answer is held back."""
+
+
+class Extend(msgspec.Struct, eq=False):
+    """Answered by Settled, which also names the jobs that are to be cancelled."""
+
+    tokens: list[int]
+    lease_ms: int
+
+
+class Ack(msgspec.Struct, eq=False):
+    """The jobs are done. Answered by Settled."""
+
+    tokens: list[int]
+
+
+class Nack(msgspec.Struct, eq=False):
+    """The attempt failed: by the job's retry strategy, or as said here."""
+
+    token: int
+    error: str = ""
+    retry_in_ms: int | None = None
+    is_bury: bool = False
+    payload: bytes | None = None
+    """The payload of the next attempt, where it is to be another one."""
+
+
+class Release(msgspec.Struct, eq=False):
+    """Back to ready at the head of its tenant, uncounted and uncharged."""
+
+    tokens: list[int]
+
+
+class Wait(msgspec.Struct, eq=False):
+    """The leased job gives its worker back and waits for a reply."""
+
+    token: int
+    reply_key: str
+    timeout_ms: int
+    is_done_on_reply: bool = False
+
+
+class Reply(msgspec.Struct, eq=False):
+    """An answer from outside. Answered by a ReplyFate."""
+
+    queue: str
+    reply_key: str
+    payload: bytes = b""
+
+
+class Cancel(msgspec.Struct, eq=False):
+    seq: int
+
+
+class Redrive(msgspec.Struct, eq=False):
+    seq: int
+
+
+class Purge(msgspec.Struct, eq=False):
+    """Cancels what is ready or scheduled in a queue, of one tenant or of all."""
+
+    queue: str
+    tenant: str | None = None
+
+
+class Configure(msgspec.Struct, eq=False):
+    """Makes the queue, or changes its rules under whatever backlog it has."""
+
+    config: QueueConfig
+
+
+class Hold(StrEnum):
+    """Who stopped a queue."""
+
+    PAUSE = "pause"
+    BLOCK = "block"
+
+
+class SetHold(msgspec.Struct, eq=False):
+    """Pause (the user's) or block (the operator's); both must be lifted."""
+
+    queue: str
+    hold: Hold
+    is_on: bool
+
+
+class SetTenant(msgspec.Struct, eq=False):
+    """Rules for one tenant of a queue. None leaves a rule as it is."""
+
+    queue: str
+    tenant: str
+    weight: float | None = None
+    is_paused: bool | None = None
+    cap: int | None = None
+    """Units its jobs may hold at once; -1 lifts the cap."""
+
+
+class SetKind(msgspec.Struct, eq=False):
+    """Rules for one kind of a queue. None leaves a rule as it is."""
+
+    queue: str
+    kind: str
+    cost: int | None = None
+    is_paused: bool | None = None
+    cap: int | None = None
+
+
+class Verdict(StrEnum):
+    START = "start"
+    LATER = "later"
+    REFUSE = "refuse"
+
+
+class Judge(msgspec.Struct, eq=False):
+    """What the queue's throttler says of a job it was asked about."""
+
+    seq: int
+    verdict: Verdict
+    at_ms: int = 0
+    """For LATER: when to ask again."""
+    text: str = ""
+
+
+class PutSchedule(msgspec.Struct, eq=False):
+    schedule: Schedule
+
+
+class DropSchedule(msgspec.Struct, eq=False):
+    queue: str
+    name: str
+
+
+class Tick(msgspec.Struct, eq=False):
+    """Nothing but the passing of time."""
+
+
+Command = (
+    Enqueue
+    | Lease
+    | Extend
+    | Ack
+    | Nack
+    | Release
+    | Wait
+    | Reply
+    | Cancel
+    | Redrive
+    | Purge
+    | Configure
+    | SetHold
+    | SetTenant
+    | SetKind
+    | Judge
+    | PutSchedule
+    | DropSchedule
+    | Tick
+)
+
+
+class Accepted(msgspec.Struct, eq=False):
+    """The jobs' identities, in the order of the specs."""
+
+    seqs: list[int]
+    duplicates: int = 0
+    """How many of them were known by their idempotency key."""
+
+
+class Granted(msgspec.Struct, eq=False):
+    """The leased jobs, most urgent first; empty when the wait was over."""
+
+    jobs: list[Job]
+
+
+class Settled(msgspec.Struct, eq=False):
+    """`stale` tokens changed nothing; `cancelled` are to be given up."""
+
+    stale: list[int]
+    cancelled: list[int]
+
+
+class ReplyFate(StrEnum):
+    RESOLVED = "resolved"
+    EARLY = "early"
+    REPEATED = "repeated"
+    LATE = "late"
+
+
+class Changed(msgspec.Struct, eq=False):
+    """How many jobs a command moved."""
+
+    count: int
+
+
+Answer = Accepted | Granted | Settled | ReplyFate | Changed | RuleBroken
+
+
+class Decision(msgspec.Struct, eq=False):
+    """What a batch of commands comes to: write the jobs, then give the answers."""
+
+    answers: list[tuple[Command, Answer]]
+    jobs: dict[int, Job]
+    """Every job that changed, by seq, as it now stands."""
+    events: list[msgspec.Struct]
+    asks: list[Job]
+    """Jobs about which the throttler of their queue must be asked."""

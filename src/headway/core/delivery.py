@@ -1,0 +1,96 @@
+"""The delivery decision graph: may this job start, and if not, what then.
+
+    head there? ─ no ─▶ GONE          nothing is left of the turn: it goes
+    still in the strand its queue's rules want? ─ no ─▶ MOVE      it is sorted anew
+    window open? ─ no ─▶ CLOSED       the strand is held until it opens
+    tenant running? ─ no ─▶ PAUSED    the turn waits for its tenant
+    exempt from limits? ─ yes ─▶ START
+    throttler heard? ─ no ─▶ ASK      the turn waits for the verdict
+    units free? ─ no ─▶ LIMITED       queue, strand or turn parks on that gauge
+    within its share? ─ no ─▶ OVER    the turn goes behind those who are
+    ─▶ START
+
+Queue pauses and blocks come before all this: a held queue's lanes are on no board.
+"""
+
+from enum import Enum
+
+from headway.core.entitlement import Ledger
+from headway.core.job import Job
+from headway.core.lane import ENTITLED, Turn
+from headway.core.limits import Gauge, Parked
+
+
+class Delivery(Enum):
+    """What is to be done with the turn that was chosen."""
+
+    START = "start"
+    GONE = "gone"
+    MOVE = "move"
+    CLOSED = "closed"
+    PAUSED = "paused"
+    ASK = "ask"
+    OVER = "over"
+
+
+class Limited:
+    """The gauge that has no room, and who has to wait for it."""
+
+    __slots__ = ("gauge", "member")
+
+    def __init__(self, gauge: Gauge, member: Parked) -> None:
+        self.gauge = gauge
+        self.member = member
+
+
+def check(
+    turn: Turn, job: Job | None, ledger: Ledger, now_ms: int
+) -> Delivery | Limited:
+    """Follows the graph for a turn that its lane has chosen."""
+    strand = turn.strand
+    lane = strand.lane
+    rules = lane.queue.rules
+    if job is None:
+        return Delivery.GONE
+    if strand.shape != rules.shape:
+        return Delivery.MOVE
+    if strand.closes_ms <= now_ms:
+        return Delivery.CLOSED
+    if turn.tenancy.rule.holds:
+        return Delivery.PAUSED
+    if lane.is_exempt:
+        return Delivery.START
+    if rules.config.has_throttler and not job.is_cleared:
+        return Delivery.ASK
+    limited = _limited(turn, job.cost, now_ms)
+    if limited is not None:
+        return limited
+    if rules.config.slot_share < 1.0:
+        gauge = lane.queue.slot_gauge
+        gauge.max = max(1, int(rules.config.slot_share * ledger.slots(now_ms)))
+        if not gauge.fits(1, lane.queue.gate, now_ms):
+            return Limited(gauge, lane.queue.gate)
+    if (
+        turn.tier == ENTITLED
+        and turn.tenancy.name
+        and ledger.is_over(turn.tenancy.account, now_ms)
+    ):
+        return Delivery.OVER
+    return Delivery.START
+
+
+def _limited(turn: Turn, cost: int, now_ms: int) -> Limited | None:
+    strand = turn.strand
+    gate = strand.lane.queue.gate
+    for gauge in strand.lane.queue.rules.gauges:
+        if not gauge.fits(cost, gate, now_ms):
+            return Limited(gauge, gate)
+    if strand.gauges:
+        member = strand.tier(turn.tier)
+        for gauge in strand.gauges:
+            if not gauge.fits(cost, member, now_ms):
+                return Limited(gauge, member)
+    for gauge in turn.tenancy.rule.gauges:
+        if not gauge.fits(cost, turn, now_ms):
+            return Limited(gauge, turn)
+    return None

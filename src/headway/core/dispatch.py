@@ -1,0 +1,313 @@
+"""Who starts next: turns are chosen, stopped, parked and woken here."""
+
+from typing import Final
+
+from headway.core.delivery import Delivery, Limited, check
+from headway.core.entitlement import LEVEL_MS, SLOT, Account, want_of
+from headway.core.job import Job
+from headway.core.lane import ENTITLED, OVER, WINDOW, Strand, Turn
+from headway.core.limits import Gauge, RateGauge
+from headway.core.promise import Board
+from headway.core.queue import Queue, Shared
+from headway.core.timers import TimeBuckets
+
+ASKING: Final = "asking"
+"""What a turn is parked on while a throttler is asked about its head."""
+RELAX_TURNS: Final = 64
+"""Turns let back within their share at one go."""
+
+Timer = Job | Strand | RateGauge | object
+
+
+class Dispatch:
+    """The ready jobs of a partition, and what runs of them."""
+
+    def __init__(self, shared: Shared, timers: TimeBuckets[Timer]) -> None:
+        self.shared = shared
+        self.ledger = shared.ledger
+        self.timers = timers
+        self.asks: list[Job] = []
+        self._relaxed_ms = 0
+
+    def add(self, queue: Queue, job: Job, now_ms: int) -> None:
+        """The job is ready: it joins its turn."""
+        turn = queue.turn_of(job, now_ms)
+        strand = turn.strand
+        rule = turn.tenancy.rule
+        queue_ms = queue.gate.time(now_ms)
+        strand_ms = strand.time(queue_ms)
+        if rule.holds or rule.held_ms:
+            job.shift_ms = now_ms - strand_ms + queue_ms - rule.time(queue_ms)
+        else:
+            job.shift_ms = now_ms - strand_ms
+        self._join(turn, job, strand_ms)
+        queue.ready += 1
+        strand.lane.ready += 1
+        if turn.tenancy.name:
+            account = turn.tenancy.account
+            run_ms = account.mean_run_ms
+            if not run_ms:
+                run_ms = queue.rules.kind(job.spec.kind).mean_run_ms
+            job.want = want_of(run_ms, strand.lane.aim_ms)
+            self.ledger.wants(account, job.want, now_ms)
+
+    def remove(self, queue: Queue, job: Job, now_ms: int) -> None:
+        """The job is ready no more, and was not started."""
+        turn = job.turn
+        assert turn is not None
+        is_head = turn.head() is job
+        self._leave(queue, turn, job)
+        if turn.tenancy.name:
+            self.ledger.wants(turn.tenancy.account, -job.want, now_ms)
+        if turn.parked_on is ASKING and is_head:
+            turn.parked_on = None
+        if is_head:
+            turn.seat_at(turn.strand.now(now_ms))
+
+    def next(self, board: Board, now_ms: int) -> Turn | None:
+        """The turn whose head may start now, by the rules of choice."""
+        ledger = self.ledger
+        if ledger.over and now_ms >= self._relaxed_ms + LEVEL_MS:
+            self._relax(now_ms)
+        while True:
+            lane_tier = board.pick(now_ms, ledger)
+            if lane_tier is None:
+                return None
+            turn = lane_tier.first(now_ms)
+            if turn is None:
+                lane_tier.reseat()
+                continue
+            job = turn.head()
+            outcome = check(turn, job, ledger, now_ms)
+            if outcome is Delivery.START:
+                return turn
+            self._stop(turn, job, outcome, now_ms)
+
+    def start(self, turn: Turn, job: Job, now_ms: int) -> tuple[int, int]:
+        """Takes the head out of its turn; answers how long it waited and was held."""
+        strand = turn.strand
+        lane = strand.lane
+        queue = lane.queue
+        tenancy = turn.tenancy
+        strand_ms = now_ms - queue.gate.held_ms - strand.held_ms
+        held_ms = now_ms - strand_ms + tenancy.rule.held_ms - job.shift_ms
+        wait_ms = now_ms - job.run_at_ms - held_ms
+        self.ledger.saw_wait(now_ms, is_danger=2 * wait_ms > lane.aim_ms)
+        if not lane.is_exempt:
+            self._take_units(turn, job, now_ms)
+        if tenancy.pass_ > lane.base:
+            lane.base = tenancy.pass_
+        if not job.is_charged:
+            job.is_charged = True
+            tenancy.pass_ += queue.rules.charge_of(job) * tenancy.rule.stride
+        if lane.entitled.is_due:
+            lane.clock.charge(1)
+        if job.level > queue.level_base:
+            queue.level_base = job.level
+        self._occupy(job, turn, now_ms)
+        self._leave(queue, turn, job)
+        turn.seat_at(strand_ms)
+        return max(0, wait_ms), held_ms
+
+    def vacate(self, queue: Queue, job: Job, now_ms: int) -> None:
+        """The job gives its worker slot back, whatever it does next."""
+        tenancy = job.tenancy
+        assert tenancy is not None
+        job.tenancy = None
+        tenancy.leased -= 1
+        ledger = self.ledger
+        ledger.leased -= 1
+        if job.is_over:
+            job.is_over = False
+            ledger.leased_over -= 1
+        if tenancy.name:
+            account = tenancy.account
+            account.ran(now_ms - job.started_ms)
+            ledger.wants(account, -SLOT, now_ms)
+            account.leased -= 1
+            group = account.group
+            if group is not account:
+                group.leased -= 1
+            if group.over:
+                self._entitle(group, now_ms, 1)
+        else:
+            ledger.leased_without -= 1
+        if not job.spec.is_critical:
+            queue.slot_gauge.give_back(1, now_ms)
+
+    def give_back(self, job: Job, now_ms: int) -> None:
+        """The job gives back the units of limits that it holds."""
+        holds, job.holds = job.holds, ()
+        for gauge, units in holds:
+            gauge.give_back(units, now_ms)
+
+    def fire(self, timer: Strand | RateGauge, now_ms: int) -> None:
+        """A window opens, or a rate has units again."""
+        if isinstance(timer, Strand):
+            timer.closes_ms = -1
+            timer.hold(WINDOW, now_ms, is_on=False)
+            return
+        timer.timer_ms = 0
+        timer.wake(now_ms)
+        self._watch(timer, now_ms)
+
+    def verdict(self, job: Job, now_ms: int) -> None:
+        """The throttler has spoken: the turn goes on."""
+        turn = job.turn
+        if turn is not None and turn.parked_on is ASKING:
+            turn.unpark(now_ms)
+
+    def _join(self, turn: Turn, job: Job, strand_ms: int) -> None:
+        turn.add(turn.strand.lane.queue.rules.key_of(job), job)
+        turn.tenancy.ready += 1
+        if turn.rows[0][3] is job:
+            turn.seat_at(strand_ms)
+
+    def _leave(self, queue: Queue, turn: Turn, job: Job) -> None:
+        turn.remove(job)
+        turn.tenancy.ready -= 1
+        turn.strand.lane.ready -= 1
+        queue.ready -= 1
+        if turn.count == 0:
+            queue.drop_turn(turn)
+
+    def _stop(
+        self, turn: Turn, job: Job | None, outcome: Delivery | Limited, now_ms: int
+    ) -> None:
+        """Puts out of the way, as a whole, what can't go on."""
+        if isinstance(outcome, Limited):
+            assert job is not None
+            self._park(turn, outcome, job.cost, now_ms)
+            return
+        strand = turn.strand
+        match outcome:
+            case Delivery.MOVE:
+                assert job is not None
+                self._move(turn, job, now_ms)
+            case Delivery.CLOSED:
+                self._close(strand, now_ms)
+            case Delivery.PAUSED:
+                turn.parked_on = turn.tenancy.rule
+                turn.tenancy.rule.parked.append(turn)
+                turn.seat_at(strand.now(now_ms))
+            case Delivery.ASK:
+                assert job is not None
+                turn.parked_on = ASKING
+                self.asks.append(job)
+                turn.seat_at(strand.now(now_ms))
+            case Delivery.OVER:
+                self._put_over(turn, now_ms)
+            case _:
+                turn.seat_at(strand.now(now_ms))
+
+    def _park(self, turn: Turn, limited: Limited, cost: int, now_ms: int) -> None:
+        gauge, member = limited.gauge, limited.member
+        queue = turn.strand.lane.queue
+        if member is queue.gate:
+            queue.gate.cost = cost
+        # It has no call on the units of gauges that did not stop it.
+        for other in (*turn.strand.gauges, *turn.tenancy.rule.gauges):
+            if other is not gauge:
+                other.forget(member)
+        gauge.park(member, cost, now_ms)
+        if isinstance(gauge, RateGauge):
+            self._watch(gauge, now_ms)
+        if member is turn:
+            turn.seat_at(turn.strand.now(now_ms))
+        elif member is queue.gate:
+            queue.reseat()
+        else:
+            turn.strand.tier(turn.tier).reseat()
+
+    def _watch(self, gauge: RateGauge, now_ms: int) -> None:
+        """Looks again at a rate when its next unit is due, if anyone waits."""
+        if gauge.parked and not gauge.timer_ms:
+            gauge.timer_ms = gauge.next_ms(now_ms)
+            self.timers.add(gauge, gauge.timer_ms)
+
+    def _move(self, turn: Turn, job: Job, now_ms: int) -> None:
+        """The rules changed under a backlog: the head goes where it belongs now."""
+        queue = turn.strand.lane.queue
+        turn.remove(job)
+        turn.tenancy.ready -= 1
+        turn.strand.lane.ready -= 1
+        if turn.count == 0:
+            queue.drop_turn(turn)
+        turn.seat_at(turn.strand.now(now_ms))
+        target = queue.turn_of(job, now_ms)
+        target.strand.lane.ready += 1
+        strand_ms = target.strand.now(now_ms)
+        # Time that it was held stays to its credit.
+        job.shift_ms += turn.strand.now(now_ms) - strand_ms
+        self._join(target, job, strand_ms)
+
+    def _close(self, strand: Strand, now_ms: int) -> None:
+        """The window was open until a known moment: it may be again, or be closed."""
+        windows = strand.windows
+        assert windows is not None
+        if windows.is_open(now_ms):
+            strand.closes_ms = windows.closes_ms(now_ms)
+        else:
+            closed_ms = strand.closes_ms if strand.closes_ms >= 0 else now_ms
+            strand.hold(WINDOW, closed_ms, is_on=True)
+            self.timers.add(strand, windows.opens_ms(now_ms))
+
+    def _take_units(self, turn: Turn, job: Job, now_ms: int) -> None:
+        strand = turn.strand
+        gauges = (
+            *strand.lane.queue.rules.gauges,
+            *strand.gauges,
+            *turn.tenancy.rule.gauges,
+        )
+        if gauges:
+            job.holds = tuple((g, g.take(job.cost, now_ms)) for g in gauges)
+            self._settle_reservations(turn, gauges)
+
+    def _settle_reservations(self, turn: Turn, gauges: tuple[Gauge, ...]) -> None:
+        tier = turn.strand.tier(turn.tier)
+        gate = turn.strand.lane.queue.gate
+        for gauge in gauges:
+            if gauge.big is not None and gauge.big in (turn, tier, gate):
+                gauge.forget(gauge.big)
+
+    def _occupy(self, job: Job, turn: Turn, now_ms: int) -> None:
+        tenancy = turn.tenancy
+        job.tenancy = tenancy
+        tenancy.leased += 1
+        ledger = self.ledger
+        ledger.leased += 1
+        if turn.tier == OVER:
+            job.is_over = True
+            ledger.leased_over += 1
+        if tenancy.name:
+            account = tenancy.account
+            ledger.wants(account, SLOT - job.want, now_ms)
+            account.leased += 1
+            if account.group is not account:
+                account.group.leased += 1
+        else:
+            ledger.leased_without += 1
+        if not job.spec.is_critical:
+            turn.strand.lane.queue.slot_gauge.used += 1
+
+    def _put_over(self, turn: Turn, now_ms: int) -> None:
+        group = turn.tenancy.account.group
+        group.push_over(turn, self.shared.next_number())
+        self.ledger.over[group.name] = group
+        turn.move_to(OVER, now_ms)
+
+    def _entitle(self, group: Account, now_ms: int, most: int) -> None:
+        """Lets turns back within their share, as many as fit."""
+        while most > 0 and group.over and not self.ledger.is_over(group, now_ms):
+            turn = group.pop_over()
+            if turn.tier == OVER:
+                turn.move_to(ENTITLED, now_ms)
+                most -= 1
+        if not group.over:
+            self.ledger.over.pop(group.name, None)
+
+    def _relax(self, now_ms: int) -> None:
+        """The level has moved: those who are within it now come back."""
+        self._relaxed_ms = now_ms
+        for group in list(self.ledger.over.values())[:RELAX_TURNS]:
+            self._entitle(group, now_ms, RELAX_TURNS)

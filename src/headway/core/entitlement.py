@@ -1,0 +1,313 @@
+"""Fair shares of the worker slots: who is above theirs while promises are in danger.
+
+A tenant wants the slots that it holds, and for each ready job as much of one as would
+serve it within its SLO; its demand is that want, averaged over some seconds. The water
+level is the number of slots per weight at which what everyone gets, up to the level,
+adds up to all slots. A tenant that holds its level already is over share until one of
+its slots comes free.
+"""
+
+from collections import OrderedDict, deque
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Final
+
+from headway.core import defaults
+
+if TYPE_CHECKING:
+    from headway.core.lane import Turn
+
+SLOT: Final = 1_000_000
+"""What a running job wants: all demand is in millionths of a slot, and an integer."""
+RUN_MS: Final = 1_000
+"""The run time of jobs of which nothing is known."""
+AVERAGE_MS: Final = 10_000
+"""Over how long demand is averaged: bursts of a quiet tenant are not a flood."""
+LEVEL_MS: Final = 100
+"""How long a computed level serves."""
+DANGER_MS: Final = 2_000
+"""How long one sign of danger counts."""
+PROBATION_MS: Final = 30_000
+"""How long a tenant shares the newcomers' account after it was first seen..."""
+CALM_MS: Final = 10_000
+"""...and until there was no danger for so long..."""
+PROBATION_MAX_MS: Final = 600_000
+"""...but no longer than this."""
+NEWCOMERS_MAX: Final = 200_000
+"""Names on probation that are remembered while nothing of theirs is there."""
+KNOWN_MS: Final = 3_600_000
+"""A tenant is remembered for one to two of these after it was last seen."""
+SLOTS_MS: Final = 10_000
+"""A peak of slots in use counts for one to two of these."""
+REFRESHED: Final = 32
+"""Accounts whose average is brought up to date with each new level, at least."""
+INFINITE: Final = float("inf")
+_STEPS: Final = 4
+"""Buckets per doubling of demand / weight: the level is exact within a bucket."""
+_BUCKETS: Final = 240
+
+
+class Account:
+    """One tenant across all queues: what it wants and what it has."""
+
+    __slots__ = (
+        "at_ms",
+        "bucket",
+        "demand",
+        "group",
+        "leased",
+        "mean_run_ms",
+        "name",
+        "over",
+        "since_ms",
+        "want",
+        "weight",
+    )
+
+    def __init__(self, name: str, weight: float, now_ms: int) -> None:
+        self.name = name
+        self.weight = weight
+        self.want = 0
+        self.demand = 0
+        """The want, averaged up to `at_ms`."""
+        self.at_ms = now_ms
+        self.leased = 0
+        self.mean_run_ms = 0.0
+        """Of its newest jobs; 0 until one has ended."""
+        self.bucket = -1
+        """Where its demand is counted; -1 while it has none."""
+        self.since_ms = now_ms
+        self.group: Account = self
+        """Itself, or the newcomers' account that speaks for it."""
+        self.over: list[tuple[int, int, Turn]] | None = None
+        """Turns that were put over share: shortest SLO first, then the newest.
+
+        The newest, since a turn that has waited long is late already: served last
+        in, first out, as many as can be served are served in time.
+        """
+
+    def push_over(self, turn: "Turn", number: int) -> None:
+        if self.over is None:
+            self.over = []
+        heappush(self.over, (turn.strand.lane.slo_ms, -number, turn))
+
+    def pop_over(self) -> "Turn":
+        assert self.over is not None
+        return heappop(self.over)[2]
+
+    def ran(self, run_ms: int) -> None:
+        """Learns from one more run; the newest eight or so make up the mean."""
+        if self.mean_run_ms == 0.0:
+            self.mean_run_ms = float(run_ms)
+        else:
+            self.mean_run_ms += (run_ms - self.mean_run_ms) / 8
+
+    def average(self, now_ms: int) -> None:
+        """Brings the demand up to date: the want was the same since `at_ms`."""
+        passed_ms = now_ms - self.at_ms
+        if passed_ms > 0:
+            self.at_ms = now_ms
+            gap = self.want - self.demand
+            self.demand += gap * passed_ms // (passed_ms + AVERAGE_MS)
+
+
+class WaterLevel:
+    """Demand of all accounts, by demand per weight, so that a level costs O(1)."""
+
+    __slots__ = ("_demand", "_weight")
+
+    def __init__(self) -> None:
+        self._demand = [0] * _BUCKETS
+        self._weight = [0.0] * _BUCKETS
+
+    def update(self, account: Account, now_ms: int) -> None:
+        """Counts the account's demand as it is now."""
+        self.drop(account)
+        account.average(now_ms)
+        bucket = _bucket_of(account.demand, account.weight)
+        account.bucket = bucket
+        if bucket >= 0:
+            self._demand[bucket] += account.demand
+            self._weight[bucket] += account.weight
+
+    def drop(self, account: Account) -> None:
+        bucket = account.bucket
+        if bucket >= 0:
+            self._demand[bucket] -= account.demand
+            self._weight[bucket] -= account.weight
+            account.bucket = -1
+
+    def level(self, slots: int) -> float:
+        """Fills from the least wanting up; what a bucket wants is served or shared."""
+        left = float(max(slots, 1) * SLOT)
+        weight = sum(self._weight)
+        for demand, bucket_weight in zip(self._demand, self._weight, strict=True):
+            if demand <= 0 or bucket_weight <= 0.0:
+                continue
+            level = left / max(weight, 1e-9)
+            if demand > level * bucket_weight:
+                return level / SLOT
+            left -= demand
+            weight -= bucket_weight
+        return INFINITE
+
+
+class Ledger:
+    """All accounts, and the level that separates fair from over share."""
+
+    def __init__(self, *, is_active: bool = True) -> None:
+        self.is_active = is_active
+        self.leased = 0
+        """Worker slots in use, by tenants or not."""
+        self.leased_without = 0
+        """Of these, slots used by jobs without a tenant."""
+        self.leased_over = 0
+        """Of these, slots given to jobs whose tenant was over its share."""
+        self.accounts: dict[str, Account] = {}
+        self.nobody = Account("", 1.0, 0)
+        self.newcomers = Account("", 1.0, 0)
+        """Tenants first seen in danger are one tenant, so fresh names gain little."""
+        self.over: dict[str, Account] = {}
+        """Accounts with turns over share, in the order in which they got there."""
+        self._water = WaterLevel()
+        self._since: OrderedDict[str, int] = OrderedDict()
+        self._known: tuple[dict[str, None], dict[str, None]] = ({}, {})
+        self._known_since_ms = 0
+        self._stale: deque[Account] = deque()
+        self._level = INFINITE
+        self._level_ms = -LEVEL_MS
+        self._danger_until_ms = -1
+        self._peak = 0
+        self._peak_before = 0
+        self._peak_since_ms = 0
+
+    def account(self, name: str, weight: float, now_ms: int) -> Account:
+        """The tenant's account; one not seen before starts among the newcomers."""
+        account = self.accounts.get(name)
+        if account is None:
+            account = self.accounts[name] = Account(name, weight, now_ms)
+            if self._is_known(name, now_ms):
+                self._stale.append(account)
+            else:
+                account.group = self.newcomers
+                account.since_ms = self._since.setdefault(name, now_ms)
+                if len(self._since) > NEWCOMERS_MAX:
+                    self._since.popitem(last=False)
+        return account
+
+    def wants(self, account: Account, by: int, now_ms: int) -> None:
+        """The account wants `by` more from now on."""
+        group = account.group
+        if group is not account and self._is_proven(account, now_ms):
+            self._leave_newcomers(account, now_ms)
+            group = account
+        self._water.update(group, now_ms)
+        account.want += by
+        if group is not account:
+            group.want += by
+
+    def set_weight(self, account: Account, weight: float, now_ms: int) -> None:
+        """Its share changes; newcomers share one weight whatever theirs are."""
+        self._water.drop(account)
+        account.weight = weight
+        if account.group is account:
+            self._water.update(account, now_ms)
+
+    def forget(self, account: Account) -> None:
+        """Nothing of the tenant is left: its account goes, its name is kept a while."""
+        if account.want == 0 and account.leased == 0 and not account.over:
+            self._water.drop(account)
+            self.accounts.pop(account.name, None)
+
+    def slots(self, now_ms: int) -> int:
+        """Worker slots there seem to be: the most that was in use lately."""
+        if now_ms - self._peak_since_ms > SLOTS_MS:
+            self._peak_before, self._peak = self._peak, self.leased
+            self._peak_since_ms = now_ms
+        if self.leased > self._peak:
+            self._peak = self.leased
+        return max(self._peak, self._peak_before, 1)
+
+    def saw_wait(self, now_ms: int, *, is_danger: bool) -> None:
+        """A job starts; `is_danger` if it waited past half of its aim."""
+        if is_danger:
+            self._danger_until_ms = now_ms + DANGER_MS
+
+    def is_danger(self, now_ms: int) -> bool:
+        return self.is_active and now_ms < self._danger_until_ms
+
+    def owes_over(self, now_ms: int) -> bool:
+        """Whether those over share hold less than the part kept for them.
+
+        Counted in slots and not in starts: 2 % of starts could be all of the time.
+        """
+        return self.leased_over * defaults.OVER_SHARE_STARTS <= self.slots(now_ms)
+
+    def is_over(self, account: Account, now_ms: int) -> bool:
+        """Whether one more start would put the tenant above its level."""
+        group = account.group
+        if group.leased < 1 or now_ms >= self._danger_until_ms or not self.is_active:
+            return False
+        return group.leased + 1 > self.level(now_ms) * group.weight
+
+    def level(self, now_ms: int) -> float:
+        """Slots per weight that everyone may have."""
+        if now_ms - self._level_ms >= LEVEL_MS:
+            self._level_ms = now_ms
+            self._refresh(now_ms)
+            self._level = self._water.level(self.slots(now_ms) - self.leased_without)
+        return self._level
+
+    def _leave_newcomers(self, account: Account, now_ms: int) -> None:
+        group = account.group
+        self._water.update(group, now_ms)
+        group.want -= account.want
+        group.leased -= account.leased
+        account.group = account
+        account.at_ms = now_ms
+        self._known[0][account.name] = None
+        self._since.pop(account.name, None)
+        self._water.update(account, now_ms)
+        self._stale.append(account)
+
+    def _refresh(self, now_ms: int) -> None:
+        """Averages move on even where nothing happens: the longest untouched first."""
+        stale = self._stale
+        self._water.update(self.newcomers, now_ms)
+        for _ in range(min(REFRESHED, len(stale))):
+            account = stale.popleft()
+            if self.accounts.get(account.name) is account:
+                self._water.update(account, now_ms)
+                stale.append(account)
+
+    def _is_proven(self, account: Account, now_ms: int) -> bool:
+        """Long here, and not only while promises were in danger."""
+        age_ms = now_ms - account.since_ms
+        if age_ms < PROBATION_MS:
+            return False
+        is_calm = now_ms >= self._danger_until_ms + CALM_MS
+        return is_calm or age_ms >= PROBATION_MAX_MS
+
+    def _is_known(self, name: str, now_ms: int) -> bool:
+        if now_ms - self._known_since_ms > KNOWN_MS:
+            self._known = ({}, self._known[0])
+            self._known_since_ms = now_ms
+        new, old = self._known
+        if name in old:
+            new[name] = None
+        return name in new
+
+
+def want_of(run_ms: float, aim_ms: int) -> int:
+    """What a ready job wants: slots enough to be served within its aim."""
+    wanted = int(SLOT * (run_ms or RUN_MS) / max(aim_ms, 1))
+    return min(max(wanted, 1), SLOT)
+
+
+def _bucket_of(demand: int, weight: float) -> int:
+    """Accounts of like demand per weight stand together; -1 has none."""
+    if demand <= 0:
+        return -1
+    ratio = int(demand / weight) or 1
+    bits = ratio.bit_length()
+    fine = (ratio >> (bits - 3)) & (_STEPS - 1) if bits > 2 else 0
+    return min(bits * _STEPS + fine, _BUCKETS - 1)

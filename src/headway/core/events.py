@@ -1,0 +1,178 @@
+"""What happened: the vocabulary of history and of everything that reads it.
+
+Every event names its job, lane and tenant, so that no reader has to join for them.
+Times are milliseconds of the partition's clock.
+"""
+
+import msgspec
+
+
+class Event(msgspec.Struct, array_like=True, tag=True, gc=False):
+    """What every event says."""
+
+    at_ms: int
+    seq: int
+    generation: int
+    queue: str
+    slo_ms: int
+    tenant: str
+    kind: str
+
+
+class Enqueued(Event, tag="enqueue"):
+    """A job was accepted; it is ready at `run_at_ms`."""
+
+    run_at_ms: int
+    priority: int
+    cost: int
+
+
+class Promoted(Event, tag="promote"):
+    """A scheduled job became ready."""
+
+
+class Rescheduled(Event, tag="reschedule"):
+    """A throttler put a ready job off until `run_at_ms`."""
+
+    run_at_ms: int
+
+
+class Leased(Event, tag="lease"):
+    """A job was handed to a worker, `wait_ms` after it became ready.
+
+    `wait_ms` leaves out `held_ms`: time paused, blocked or outside its window.
+    """
+
+    attempt: int
+    token: int
+    worker: str
+    wait_ms: int
+    held_ms: int
+    lease_until_ms: int
+
+
+class Extended(Event, tag="extend"):
+    lease_until_ms: int
+
+
+class Acked(Event, tag="ack"):
+    """Done. `run_ms` counts from the start of this attempt."""
+
+    attempt: int
+    run_ms: int
+
+
+class Retried(Event, tag="retry"):
+    """An attempt failed; the next may start at `run_at_ms`."""
+
+    attempt: int
+    run_ms: int
+    reason: str
+    text: str
+    run_at_ms: int
+
+
+class Released(Event, tag="release"):
+    """Given back by its worker, uncounted and uncharged."""
+
+    attempt: int
+    run_ms: int
+
+
+class Lost(Event, tag="lose"):
+    """Its lease ended without a word from the worker."""
+
+    attempt: int
+    run_ms: int
+
+
+class Waited(Event, tag="wait"):
+    """Gave its worker back and waits for a reply."""
+
+    attempt: int
+    run_ms: int
+    reply_key: str
+    wait_until_ms: int
+
+
+class Replied(Event, tag="reply"):
+    """The reply of a waiting job came."""
+
+    reply_key: str
+    is_early: bool
+    """The reply was there before the job waited for it."""
+
+
+class Cancelled(Event, tag="cancel"):
+    pass
+
+
+class CancelRequested(Event, tag="cancel_request"):
+    """A leased job is to be cancelled; its worker hears of it at its next word."""
+
+
+class Expired(Event, tag="expire"):
+    """Its lifetime was over."""
+
+
+class Buried(Event, tag="bury"):
+    """To the dead letters, with the reason of its last error."""
+
+    attempt: int
+    reason: str
+    text: str
+
+
+class Redriven(Event, tag="redrive"):
+    """Back from the dead letters, as a new generation."""
+
+
+class ReplyKept(msgspec.Struct, array_like=True, tag="reply_kept", gc=False):
+    """A reply that resolved nothing: early (kept for its job), late or repeated."""
+
+    at_ms: int
+    queue: str
+    reply_key: str
+    fate: str
+    """early, repeated, late or expired."""
+
+
+class RuleChanged(msgspec.Struct, array_like=True, tag="rule", gc=False):
+    """Configuration, pause, block, weight or cap changed."""
+
+    at_ms: int
+    queue: str
+    what: str
+
+
+class Ticked(msgspec.Struct, array_like=True, tag="tick", gc=False):
+    """A schedule's tick came: enqueued as `seq`, or skipped (seq 0)."""
+
+    at_ms: int
+    queue: str
+    schedule: str
+    tick_ms: int
+    seq: int
+
+
+AnyEvent = (
+    Enqueued
+    | Promoted
+    | Rescheduled
+    | Leased
+    | Extended
+    | Acked
+    | Retried
+    | Released
+    | Lost
+    | Waited
+    | Replied
+    | Cancelled
+    | CancelRequested
+    | Expired
+    | Buried
+    | Redriven
+    | ReplyKept
+    | RuleChanged
+    | Ticked
+)

@@ -1,0 +1,48 @@
+"""Keys by which a repeated enqueue is known, within their window."""
+
+from hashlib import blake2b
+
+import msgspec
+
+from headway.core import defaults
+from headway.core.errors import IdempotencyConflict
+from headway.core.job import JobSpec
+
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+class KeyBook:
+    """Two generations of keys: each is known for one to two windows."""
+
+    __slots__ = ("_new", "_old", "_since_ms")
+
+    def __init__(self) -> None:
+        self._new: dict[str, tuple[int, bytes, int]] = {}
+        self._old: dict[str, tuple[int, bytes, int]] = {}
+        self._since_ms = 0
+
+    def find(self, key: str, spec: JobSpec, window_ms: int, now_ms: int) -> int | None:
+        """The job enqueued under this key; another body is an error."""
+        self._turn_over(window_ms, now_ms)
+        known = self._new.get(key) or self._old.get(key)
+        if known is None or now_ms - known[2] >= window_ms:
+            return None
+        seq, digest, _ = known
+        if digest != fingerprint(spec):
+            raise IdempotencyConflict(f"idempotency key {key!r} has another body")
+        return seq
+
+    def add(self, key: str, seq: int, spec: JobSpec, now_ms: int) -> None:
+        self._new[key] = (seq, fingerprint(spec), now_ms)
+
+    def _turn_over(self, window_ms: int, now_ms: int) -> None:
+        is_full = len(self._new) >= defaults.IDEMPOTENCY_KEYS_MAX
+        if is_full or now_ms - self._since_ms >= window_ms:
+            self._old = self._new
+            self._new = {}
+            self._since_ms = now_ms
+
+
+def fingerprint(spec: JobSpec) -> bytes:
+    """Of all that the caller said, the key included."""
+    return blake2b(_encode(spec), digest_size=16).digest()

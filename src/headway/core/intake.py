@@ -1,0 +1,196 @@
+"""What comes in and what is taken out by hand: enqueue, cancel, redrive, purge."""
+
+from headway.core import events, life
+from headway.core.book import Book
+from headway.core.commands import (
+    Accepted,
+    Cancel,
+    Changed,
+    Enqueue,
+    Purge,
+    Redrive,
+)
+from headway.core.config import Order
+from headway.core.errors import QueueFull, WrongState
+from headway.core.fairness import stride_of
+from headway.core.job import Job, JobSpec, check_spec
+from headway.core.lane import Turn
+from headway.core.queue import Queue
+from headway.core.states import JobState
+
+
+def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
+    """All of the jobs or none: everything is checked before anything changes."""
+    queue = book.queue(command.queue)
+    rules = queue.rules
+    for spec in command.specs:
+        check_spec(spec)
+        rules.check_shares(spec)
+    known = _known(queue, command.specs, now_ms)
+    _check_length(queue, len(command.specs) - len(known))
+    slos_ms = [queue.slo_class(spec.slo_ms) for spec in command.specs]
+    seqs: list[int] = []
+    for number, (spec, slo_ms) in enumerate(zip(command.specs, slos_ms, strict=True)):
+        seq = known.get(number)
+        if seq is None:
+            seq = _accept(book, queue, spec, slo_ms, now_ms)
+        seqs.append(seq)
+    return Accepted(seqs, len(known))
+
+
+def cancel(book: Book, command: Cancel, now_ms: int) -> Changed:
+    """At once, or for a leased job: its worker is told, and its units stay held."""
+    job = book.job(command.seq)
+    if job.state is JobState.DEAD:
+        raise WrongState(f"job {job.seq} is dead: purge or redrive it")
+    if job.state is JobState.LEASED:
+        if not job.is_cancel_requested:
+            job.is_cancel_requested = True
+            book.write(job, events.CancelRequested(now_ms, *life.whose(job)))
+        return Changed(0)
+    life.cancel(book, job, now_ms)
+    return Changed(1)
+
+
+def redrive(book: Book, command: Redrive, now_ms: int) -> Changed:
+    """Back from the dead letters with fresh attempts; its errors stay with it."""
+    job = book.job(command.seq)
+    if job.state is not JobState.DEAD:
+        raise WrongState(f"job {job.seq} is {job.state}, not dead")
+    queue = book.queues[job.queue]
+    queue.dead -= 1
+    job.generation += 1
+    job.attempt = 0
+    job.is_charged = False
+    job.is_cancel_requested = False
+    job.reply = None
+    job.run_at_ms = now_ms
+    job.expires_ms = now_ms + _lifetime_ms(queue, job.spec)
+    book.write(job, events.Redriven(now_ms, *life.whose(job)))
+    life.make_ready(book, queue, job, now_ms)
+    return Changed(1)
+
+
+def purge(book: Book, command: Purge, now_ms: int) -> Changed:
+    """Cancels what has not started, of one tenant or of all."""
+    queue = book.queue(command.queue)
+    doomed = [
+        job
+        for job in book.jobs.values()
+        if job.queue == queue.name
+        and job.state in (JobState.READY, JobState.SCHEDULED)
+        and (command.tenant is None or job.spec.tenant == command.tenant)
+    ]
+    for job in doomed:
+        life.cancel(book, job, now_ms)
+    return Changed(len(doomed))
+
+
+def _known(queue: Queue, specs: list[JobSpec], now_ms: int) -> dict[int, int]:
+    """Jobs that an earlier enqueue has made already, by their place in the list."""
+    window_ms = queue.rules.config.idempotency_window_ms
+    known: dict[int, int] = {}
+    for number, spec in enumerate(specs):
+        if spec.idempotency_key is not None:
+            seq = queue.keys.find(spec.idempotency_key, spec, window_ms, now_ms)
+            if seq is not None:
+                known[number] = seq
+    return known
+
+
+def _check_length(queue: Queue, more: int) -> None:
+    most = queue.rules.config.max_length
+    if most is not None:
+        length = queue.ready + queue.scheduled + queue.leased
+        if length + more > most:
+            raise QueueFull(f"queue {queue.name!r} holds {length} of {most} jobs")
+
+
+def _accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -> int:
+    config = queue.rules.config
+    key = spec.idempotency_key
+    if key is not None:
+        # Two alike in one batch are one job.
+        window_ms = config.idempotency_window_ms
+        seq = queue.keys.find(key, spec, window_ms, now_ms)
+        if seq is not None:
+            return seq
+    book.last_seq += 1
+    job = Job(
+        book.last_seq,
+        spec,
+        queue.name,
+        slo_ms,
+        config.priority if spec.priority is None else spec.priority,
+        now_ms if spec.run_at_ms is None else max(spec.run_at_ms, now_ms),
+        _cost(queue, spec),
+        config.attempts_max if spec.attempts_max is None else spec.attempts_max,
+        now_ms,
+        now_ms + _lifetime_ms(queue, spec),
+    )
+    if key is not None:
+        queue.keys.add(key, job.seq, spec, now_ms)
+    book.jobs[job.seq] = job
+    if spec.weight is not None:
+        set_weight(book, queue, spec.tenant, spec.weight, now_ms)
+    if config.order is Order.LEVELS:
+        _fix_level(queue, job)
+    job.run_at_ms = life.opening_ms(job, config, job.run_at_ms)
+    book.write(
+        job,
+        events.Enqueued(
+            now_ms, *life.whose(job), job.run_at_ms, job.priority, job.cost
+        ),
+    )
+    if job.run_at_ms <= now_ms:
+        life.make_ready(book, queue, job, now_ms)
+    else:
+        life.make_scheduled(book, queue, job, now_ms)
+    return job.seq
+
+
+def set_weight(
+    book: Book, queue: Queue, tenant: str, weight: float, now_ms: int
+) -> None:
+    """Holds from the tenant's next start on, backlog included."""
+    rule = queue.own_rule(tenant)
+    if rule.weight != weight:
+        rule.set_weight(weight)
+        account = book.shared.ledger.accounts.get(tenant)
+        if account is not None:
+            book.shared.ledger.set_weight(account, weight, now_ms)
+
+
+def _cost(queue: Queue, spec: JobSpec) -> int:
+    if spec.cost is not None:
+        return spec.cost
+    kind = queue.rules.kinds.get(spec.kind)
+    if kind is not None and kind.cost is not None:
+        return kind.cost
+    return queue.rules.config.cost
+
+
+def _lifetime_ms(queue: Queue, spec: JobSpec) -> int:
+    lifetime_ms = spec.lifetime_ms
+    return queue.rules.config.lifetime_ms if lifetime_ms is None else lifetime_ms
+
+
+def _fix_level(queue: Queue, job: Job) -> None:
+    """For comparison: a pass fixed when the job is stored, as fair levels do it."""
+    tenant = job.spec.tenant
+    weight = (
+        queue.rules.tenants[tenant].weight if tenant in queue.rules.tenants else 1.0
+    )
+    level = queue.levels.get(tenant, 0) + stride_of(weight)
+    job.level = max(level, queue.level_base)
+    queue.levels[tenant] = job.level
+
+
+def turns_of(queue: Queue, tenant: str) -> list[Turn]:
+    """All turns of a tenant that stand in a strand of today's rules."""
+    return [
+        strand.turns[tenant]
+        for lane in queue.all_lanes()
+        for strand in lane.strands.values()
+        if tenant in strand.turns
+    ]

@@ -1,0 +1,138 @@
+"""The records of a job: what was asked for, and where it stands."""
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from headway.core import defaults
+from headway.core.errors import BadValue
+from headway.core.retry import Retry
+from headway.core.states import JobState
+from headway.core.windows import WindowSet
+
+if TYPE_CHECKING:
+    from headway.core.fairness import Tenancy
+    from headway.core.lane import Turn
+    from headway.core.limits import Gauge
+
+
+class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller asks for. None means: as the queue says."""
+
+    kind: str = ""
+    payload: bytes = b""
+    tenant: str = ""
+    slo_ms: int | None = None
+    run_at_ms: int | None = None
+    """Not before this time; in the past it means now."""
+    priority: int | None = None
+    """Lower goes first, among the jobs of its own tenant."""
+    weight: float | None = None
+    """The tenant's share from now on; None leaves it as it is."""
+    cost: int | None = None
+    """Units of every limit that the job takes while it runs."""
+    is_critical: bool = False
+    """Neither waits for limits nor counts against them."""
+    labels: dict[str, str] | None = None
+    windows: WindowSet | None = None
+    timeout_ms: int | None = None
+    """How long it may be leased and waiting, in all, for one attempt."""
+    lifetime_ms: int | None = None
+    """How long after enqueue it may live, whatever its state."""
+    attempts_max: int | None = None
+    retry: Retry | None = None
+    idempotency_key: str | None = None
+    headers: dict[str, str] | None = None
+
+
+class JobError(msgspec.Struct, frozen=True):
+    """Why an attempt failed."""
+
+    at_ms: int
+    attempt: int
+    reason: str
+    """One of: failed, lease lost, timed out, no reply, expired, refused."""
+    text: str = ""
+
+
+class Job(msgspec.Struct, eq=False):
+    """One piece of work. The owner of the partition is its only writer."""
+
+    seq: int
+    """Its identity within the partition: given once, never reused."""
+    spec: JobSpec
+    queue: str
+    slo_ms: int
+    """The SLO class it was put in: its own, or the next stricter one."""
+    priority: int
+    run_at_ms: int
+    """When it becomes or became ready; its promise counts from here."""
+    cost: int
+    attempts_max: int
+    enqueued_ms: int
+    expires_ms: int
+    state: JobState = JobState.SCHEDULED
+    generation: int = 0
+    """Raised by every redrive."""
+    attempt: int = 0
+    """Deliveries so far in this generation."""
+    token: int = 0
+    """The current lease; 0 means none."""
+    lease_until_ms: int = 0
+    timeout_at_ms: int = 0
+    """End of the attempt, set at its first lease; 0 means none is under way."""
+    started_ms: int = 0
+    worker: str = ""
+    is_cancel_requested: bool = False
+    reply_key: str = ""
+    payload: bytes | None = None
+    """Another payload than the spec says, for the next attempt."""
+    reply: bytes | None = None
+    wait_until_ms: int = 0
+    is_done_on_reply: bool = False
+    errors: tuple[JobError, ...] = ()
+    is_charged: bool = False
+    """Its next start costs its tenant nothing: the last one was given back."""
+    level: int = 0
+    """Its pass, where a comparison fixes passes at enqueue."""
+    # In memory only: where it stands right now.
+    turn: "Turn | None" = None
+    """Where it stands while it is ready."""
+    tenancy: "Tenancy | None" = None
+    """On whose account it runs while it is leased."""
+    holds: "tuple[tuple[Gauge, int], ...]" = ()
+    """Units it has taken of each limit."""
+    timer_ms: int = 0
+    shift_ms: int = 0
+    """Held time of its queue, strand and tenant that passed before it was ready."""
+    want: int = 0
+    """What it adds to its tenant's want of slots, in thousandths."""
+    is_over: bool = False
+    """It was started although its tenant was over its share."""
+    is_cleared: bool = False
+    """The queue's throttler has said that it may start."""
+
+
+def check_spec(spec: JobSpec) -> None:
+    """Refuses values that no queue could honour, naming the key."""
+    for key, low, high in _BOUNDS:
+        value = getattr(spec, key)
+        if value is not None and not low <= value <= high:
+            raise BadValue(key, value, f"must be from {low} to {high}")
+    for key, text in (("kind", spec.kind), ("tenant", spec.tenant)):
+        if len(text) > defaults.NAME_LENGTH_MAX:
+            raise BadValue(key, text, f"at most {defaults.NAME_LENGTH_MAX} characters")
+    if spec.labels is not None and len(spec.labels) > defaults.LABELS_MAX:
+        raise BadValue("labels", spec.labels, f"at most {defaults.LABELS_MAX}")
+
+
+_BOUNDS: Final = (
+    ("slo_ms", 1, defaults.DURATION_MAX_MS),
+    ("run_at_ms", 0, defaults.TIME_MAX_MS),
+    ("priority", -defaults.COUNT_MAX, defaults.COUNT_MAX),
+    ("weight", defaults.WEIGHT_MIN, defaults.WEIGHT_MAX),
+    ("cost", 0, defaults.COUNT_MAX),
+    ("timeout_ms", 1, defaults.DURATION_MAX_MS),
+    ("lifetime_ms", 1, defaults.DURATION_MAX_MS),
+    ("attempts_max", 1, 1_000_000),
+)

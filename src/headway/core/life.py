@@ -1,0 +1,215 @@
+"""The moves of a job between its states: one function for one verb."""
+
+from headway.core import defaults, events, retry
+from headway.core.book import Book
+from headway.core.config import QueueConfig
+from headway.core.job import Job, JobError
+from headway.core.queue import Queue
+from headway.core.states import JobState
+
+
+def make_ready(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
+    """From now on the job may be chosen."""
+    job.state = JobState.READY
+    book.dispatch.add(queue, job, now_ms)
+    book.arm(job)
+
+
+def make_scheduled(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
+    """Waits for its time; if that has come, it is ready at once."""
+    job.state = JobState.SCHEDULED
+    if job.run_at_ms <= now_ms:
+        promote(book, queue, job, now_ms, was_counted=False)
+    else:
+        queue.scheduled += 1
+        book.arm(job)
+
+
+def promote(
+    book: Book, queue: Queue, job: Job, now_ms: int, *, was_counted: bool = True
+) -> None:
+    """Its time has come."""
+    if was_counted:
+        queue.scheduled -= 1
+    make_ready(book, queue, job, now_ms)
+    book.write(job, events.Promoted(now_ms, *whose(job)))
+
+
+def lease(book: Book, job: Job, until_ms: int, worker: str, now_ms: int) -> None:
+    """Handed out under a token of its own."""
+    turn = job.turn
+    assert turn is not None
+    queue = turn.strand.lane.queue
+    wait_ms, held_ms = book.dispatch.start(turn, job, now_ms)
+    book.last_token += 1
+    job.state = JobState.LEASED
+    job.token = book.last_token
+    job.worker = worker
+    job.started_ms = now_ms
+    job.lease_until_ms = until_ms
+    if job.timeout_at_ms == 0:
+        # A continuation after a reply goes on with the attempt under way.
+        job.attempt += 1
+        timeout_ms = job.spec.timeout_ms
+        if timeout_ms is None:
+            timeout_ms = queue.rules.config.timeout_ms
+        job.timeout_at_ms = now_ms + timeout_ms
+    queue.leased += 1
+    book.leases[job.token] = job
+    book.arm(job)
+    leased = events.Leased(
+        now_ms, *whose(job), job.attempt, job.token, worker, wait_ms, held_ms, until_ms
+    )
+    book.write(job, leased)
+
+
+def end_lease(book: Book, job: Job, now_ms: int, *, is_waiting: bool = False) -> int:
+    """The token is void; answers how long the job ran under it."""
+    queue = book.queues[job.queue]
+    del book.leases[job.token]
+    job.token = 0
+    job.lease_until_ms = 0
+    queue.leased -= 1
+    book.dispatch.vacate(queue, job, now_ms)
+    if not is_waiting:
+        book.dispatch.give_back(job, now_ms)
+        job.timeout_at_ms = 0
+    job.is_cleared = False
+    return now_ms - job.started_ms
+
+
+def finish(book: Book, job: Job, now_ms: int) -> None:
+    """Acked: done, and gone from memory."""
+    run_ms = end_lease(book, job, now_ms)
+    queue = book.queues[job.queue]
+    queue.rules.kind(job.spec.kind).ran(run_ms)
+    leave(book, job, JobState.DONE)
+    book.write(job, events.Acked(now_ms, *whose(job), job.attempt, run_ms))
+
+
+def leave(book: Book, job: Job, state: JobState) -> None:
+    """Done or cancelled: its history is all that stays."""
+    job.state = state
+    book.arm(job)
+    del book.jobs[job.seq]
+
+
+def give_back_ready(book: Book, job: Job, now_ms: int) -> None:
+    """Back to the head of its tenant, as if it had not been started."""
+    make_ready(book, book.queues[job.queue], job, now_ms)
+
+
+def retry_or_bury(
+    book: Book, job: Job, error: JobError, now_ms: int, delay_ms: int | None = None
+) -> None:
+    """An attempt failed: the retry strategy, or the caller's delay, says what next."""
+    queue = book.queues[job.queue]
+    config = queue.rules.config
+    keep_error(job, error)
+    outcome = _after(job, config, delay_ms)
+    job.timeout_at_ms = 0
+    if isinstance(outcome, retry.Stop):
+        bury(book, job, error, now_ms)
+        return
+    if outcome.payload is not None:
+        replace_payload(job, outcome.payload)
+    job.is_charged = False
+    job.reply = None
+    job.run_at_ms = opening_ms(job, config, now_ms + outcome.delay_ms)
+    run_ms = now_ms - job.started_ms
+    retried = events.Retried(
+        now_ms,
+        *whose(job),
+        job.attempt,
+        run_ms,
+        error.reason,
+        error.text,
+        job.run_at_ms,
+    )
+    book.write(job, retried)
+    make_scheduled(book, queue, job, now_ms)
+
+
+def bury(book: Book, job: Job, error: JobError, now_ms: int) -> None:
+    """To the dead letters, with everything it has."""
+    _die(book, job)
+    buried = events.Buried(now_ms, *whose(job), job.attempt, error.reason, error.text)
+    book.write(job, buried)
+
+
+def expire(book: Book, job: Job, now_ms: int) -> None:
+    """Its lifetime is over, whatever it was doing."""
+    detach(book, job, now_ms)
+    keep_error(job, JobError(now_ms, job.attempt, "expired"))
+    _die(book, job)
+    book.write(job, events.Expired(now_ms, *whose(job)))
+
+
+def cancel(book: Book, job: Job, now_ms: int) -> None:
+    """Gone by request. A leased job is cancelled when its lease ends."""
+    detach(book, job, now_ms)
+    leave(book, job, JobState.CANCELLED)
+    book.write(job, events.Cancelled(now_ms, *whose(job)))
+
+
+def detach(book: Book, job: Job, now_ms: int) -> None:
+    """Takes an open job out of whatever holds it in its state."""
+    queue = book.queues[job.queue]
+    match job.state:
+        case JobState.SCHEDULED:
+            queue.scheduled -= 1
+        case JobState.READY:
+            book.dispatch.remove(queue, job, now_ms)
+            book.dispatch.give_back(job, now_ms)
+        case JobState.LEASED:
+            end_lease(book, job, now_ms)
+        case JobState.WAITING:
+            queue.waiting -= 1
+            queue.replies.stop_waiting(job.reply_key, is_over=True)
+            book.dispatch.give_back(job, now_ms)
+        case _:
+            pass
+
+
+def whose(job: Job) -> tuple[int, int, str, int, str, str]:
+    """What every event says of its job."""
+    spec = job.spec
+    return job.seq, job.generation, job.queue, job.slo_ms, spec.tenant, spec.kind
+
+
+def opening_ms(job: Job, config: QueueConfig, at_ms: int) -> int:
+    """`at_ms`, or the next moment after it at which the job's window is open."""
+    windows = job.spec.windows if job.spec.windows is not None else config.windows
+    return at_ms if windows is None else windows.opens_ms(at_ms)
+
+
+def replace_payload(job: Job, payload: bytes) -> None:
+    """The next attempt runs with another payload."""
+    job.payload = payload
+
+
+def keep_error(job: Job, error: JobError) -> None:
+    """Keeps the first error and the newest ones."""
+    errors = (*job.errors, error)
+    if len(errors) > defaults.ERRORS_KEPT:
+        errors = (errors[0], *errors[2:])
+    job.errors = errors
+
+
+def _after(
+    job: Job, config: QueueConfig, delay_ms: int | None
+) -> retry.RetryAfter | retry.Stop:
+    if job.attempt >= job.attempts_max:
+        return retry.Stop()
+    if delay_ms is not None:
+        return retry.RetryAfter(delay_ms, None)
+    strategy = job.spec.retry if job.spec.retry is not None else config.retry
+    return retry.decide(strategy, job.attempt, retry.draw(job.seq, job.attempt))
+
+
+def _die(book: Book, job: Job) -> None:
+    queue = book.queues[job.queue]
+    queue.dead += 1
+    job.state = JobState.DEAD
+    job.timeout_at_ms = 0
+    book.arm(job)

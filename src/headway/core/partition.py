@@ -1,0 +1,217 @@
+"""The partition: commands and the time go in, decisions come out.
+
+One state machine in one order. It never waits, reads no clock and does no I/O.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headway.core import intake, leases, life, rulings, schedules, waits
+from headway.core.book import Book, Cron
+from headway.core.commands import (
+    Ack,
+    Answer,
+    Cancel,
+    Changed,
+    Command,
+    Configure,
+    Decision,
+    DropSchedule,
+    Enqueue,
+    Extend,
+    Granted,
+    Judge,
+    Lease,
+    Nack,
+    Purge,
+    PutSchedule,
+    Redrive,
+    Release,
+    Reply,
+    SetHold,
+    SetKind,
+    SetTenant,
+    Tick,
+    Wait,
+)
+from headway.core.defaults import TIME_MAX_MS
+from headway.core.entitlement import Ledger
+from headway.core.errors import BadValue, RuleBroken
+from headway.core.job import Job
+from headway.core.lane import Strand
+from headway.core.limits import RateGauge
+from headway.core.promise import Board, BoardMaker
+
+Handler = Callable[[Book, Any, int], Answer | None]
+
+_HANDLERS: dict[type, Handler] = {
+    Enqueue: intake.enqueue,
+    Cancel: intake.cancel,
+    Redrive: intake.redrive,
+    Purge: intake.purge,
+    Extend: leases.extend,
+    Ack: leases.ack,
+    Nack: leases.nack,
+    Release: leases.release,
+    Wait: waits.wait,
+    Reply: waits.reply,
+    SetHold: rulings.set_hold,
+    SetTenant: rulings.set_tenant,
+    SetKind: rulings.set_kind,
+    Judge: rulings.judge,
+    PutSchedule: schedules.put,
+    DropSchedule: schedules.drop,
+}
+
+
+class Partition:
+    """The state machine of one partition."""
+
+    def __init__(
+        self,
+        *,
+        has_entitlement: bool = True,
+        has_fairness: bool = True,
+        make_board: BoardMaker = Board,
+    ) -> None:
+        """Only comparisons in the simulator ask for anything but the defaults."""
+        ledger = Ledger(is_active=has_entitlement)
+        self.book = Book(ledger, has_fairness=has_fairness)
+        self.now_ms = 0
+        self._make_board = make_board
+        self._boards: dict[tuple[str, ...] | None, Board] = {}
+        self._stirred: dict[Board, None] = {}
+        """Boards with callers waiting, to which something was posted."""
+        self._waits = 0
+
+    def decide(self, commands: Sequence[Command], now_ms: int) -> Decision:
+        """Carries out the commands in their order. Time never goes back."""
+        if now_ms > self.now_ms:
+            self.now_ms = now_ms
+        now_ms = self.now_ms
+        book = self.book
+        book.open_decision()
+        decision = book.decision
+        self._fire_timers(now_ms)
+        for command in commands:
+            try:
+                answer = self._carry_out(command, now_ms)
+            except RuleBroken as error:
+                answer = error
+            if answer is not None:
+                decision.answers.append((command, answer))
+        if self._stirred:
+            self._serve_waiters(now_ms)
+        return decision
+
+    def next_ms(self) -> int | None:
+        """When `decide` must be called again if no command comes before."""
+        return self.book.timers.next_ms()
+
+    def _carry_out(self, command: Command, now_ms: int) -> Answer | None:
+        if isinstance(command, Lease):
+            return self._lease(command, now_ms)
+        if isinstance(command, Configure):
+            return self._configure(command, now_ms)
+        if isinstance(command, Tick):
+            return Changed(0)
+        return _HANDLERS[type(command)](self.book, command, now_ms)
+
+    def _fire_timers(self, now_ms: int) -> None:
+        timers = self.book.timers
+        # What fires may set new timers for this very moment.
+        while due := timers.pop_due(now_ms):
+            for timer in due:
+                if isinstance(timer, Job):
+                    leases.on_timer(self.book, timer, now_ms)
+                elif isinstance(timer, Strand | RateGauge):
+                    self.book.dispatch.fire(timer, now_ms)
+                elif isinstance(timer, Cron):
+                    schedules.on_timer(self.book, timer, now_ms)
+                else:
+                    assert isinstance(timer, Lease)
+                    self._give_up(timer)
+
+    def _configure(self, command: Configure, now_ms: int) -> Changed:
+        name = command.config.name
+        is_new = name not in self.book.queues
+        changed = rulings.configure(self.book, command, now_ms)
+        if is_new:
+            queue = self.book.queues[name]
+            for board in self._boards.values():
+                if board.key is None or name in board.key:
+                    queue.show_on(board)
+        return changed
+
+    def _lease(self, command: Lease, now_ms: int) -> Granted | None:
+        if not 1 <= command.max <= 10_000:
+            raise BadValue("max", command.max, "must be from 1 to 10000")
+        board = self._board(command.queues)
+        jobs = [] if board.waiters else self._grant(board, command, now_ms)
+        if jobs or command.wait_until_ms <= now_ms:
+            return Granted(jobs)
+        self._waits += 1
+        board.waiters[command] = self._waits
+        if command.wait_until_ms < TIME_MAX_MS:
+            self.book.timers.add(command, command.wait_until_ms)
+        self._stirred[board] = None
+        return None
+
+    def _grant(self, board: Board, command: Lease, now_ms: int) -> list[Job]:
+        book = self.book
+        jobs: list[Job] = []
+        while len(jobs) < command.max:
+            turn = book.dispatch.next(board, now_ms)
+            if turn is None:
+                break
+            job = turn.head()
+            assert job is not None
+            queue = turn.strand.lane.queue
+            lease_ms = command.lease_ms
+            if lease_ms is None:
+                lease_ms = queue.rules.config.lease_ms
+            life.lease(book, job, now_ms + lease_ms, command.worker, now_ms)
+            board.starts += 1
+            if queue.floor_next:
+                queue.restart_floor(board.starts)
+            jobs.append(job)
+        return jobs
+
+    def _serve_waiters(self, now_ms: int) -> None:
+        """Whoever has waited longest is served first, over all sets of queues."""
+        stirred = self._stirred
+        while stirred:
+            board = min(stirred, key=_longest_wait)
+            if not board.waiters:
+                del stirred[board]
+                continue
+            command = next(iter(board.waiters))
+            jobs = self._grant(board, command, now_ms)
+            if not jobs:
+                del stirred[board]
+                continue
+            del board.waiters[command]
+            if command.wait_until_ms < TIME_MAX_MS:
+                self.book.timers.remove(command, command.wait_until_ms)
+            self.book.decision.answers.append((command, Granted(jobs)))
+
+    def _give_up(self, command: Lease) -> None:
+        """The caller's wait is over: it gets an empty answer."""
+        board = self._board(command.queues)
+        if board.waiters.pop(command, None) is not None:
+            self.book.decision.answers.append((command, Granted([])))
+
+    def _board(self, queues: tuple[str, ...] | None) -> Board:
+        key = None if queues is None else tuple(sorted(set(queues)))
+        board = self._boards.get(key)
+        if board is None:
+            names = list(self.book.queues) if key is None else key
+            shown = [self.book.queue(name) for name in names]
+            board = self._boards[key] = self._make_board(key, self._stirred)
+            for queue in shown:
+                queue.show_on(board)
+        return board
+
+
+def _longest_wait(board: Board) -> int:
+    return next(iter(board.waiters.values()), 0)

@@ -1,0 +1,250 @@
+"""One queue at work: its lanes, and where in them a job belongs."""
+
+from collections import deque
+from typing import Any, Final
+
+import msgspec
+
+from headway.core import defaults
+from headway.core.config import QueueConfig
+from headway.core.entitlement import Ledger
+from headway.core.errors import TooManySlos
+from headway.core.fairness import (
+    LaneClock,
+    SloClass,
+    Tenancy,
+    TenantRule,
+    stride_of,
+)
+from headway.core.gate import Gate
+from headway.core.idempotency import KeyBook
+from headway.core.job import Job
+from headway.core.lane import KIND, Lane, LaneTier, Strand, Turn
+from headway.core.limits import Gauge
+from headway.core.promise import Board
+from headway.core.replies import ReplyBook
+from headway.core.rules import Rules
+from headway.core.shelf import NEVER
+
+EMPTIES: Final = 1_024
+"""Empty turns kept in a queue before the oldest are dropped."""
+
+
+class Shared(msgspec.Struct, eq=False):
+    """What all queues of a partition have in common."""
+
+    ledger: Ledger
+    slos: dict[int, SloClass] = {}
+    has_fairness: bool = True
+    """False only to compare with schedulers that know no tenants."""
+    numbers: int = 0
+    start_cost_ms: int = 0
+    """What a start costs: commit p99 and the interval at which slots come free."""
+
+    def next_number(self) -> int:
+        self.numbers += 1
+        return self.numbers
+
+
+class Queue:
+    """What it is told is in `rules`; what it has is here."""
+
+    def __init__(self, config: QueueConfig, shared: Shared) -> None:
+        self.name = config.name
+        self.shared = shared
+        self.number = shared.next_number()
+        self.rules = Rules(config, has_fairness=shared.has_fairness)
+        self.gate = Gate(self, self.number)
+        self.lanes: dict[int, Lane] = {}
+        self.exempt: dict[int, Lane] = {}
+        """Lanes of jobs that no limit stops."""
+        self.boards: list[Board] = []
+        self.replies = ReplyBook()
+        self.keys = KeyBook()
+        self.ready = 0
+        self.scheduled = 0
+        self.leased = 0
+        self.waiting = 0
+        self.dead = 0
+        self.slot_gauge = Gauge("slots", "", 0)
+        """Worker slots held by jobs that count against the queue's share of them."""
+        self.floor_next = 0.0
+        """The start by which it is owed one more of its own."""
+        self.levels: dict[str, int] = {}
+        self.level_base = 0
+        self._empties: deque[Turn] = deque()
+        self.declare_lanes()
+
+    def declare_lanes(self) -> None:
+        """The configuration is new: its SLO classes, weight and margins hold now."""
+        config = self.rules.config
+        for slo_ms in (config.slo_ms, *config.slos_ms):
+            if slo_ms not in self.lanes:
+                self._lane(slo_ms, is_exempt=False)
+        for lane in self.all_lanes():
+            lane.clock.stride = stride_of(config.weight)
+            lane.aim_ms = lane.slo_ms - self._margin_ms(lane.slo_ms)
+        self.restart_floor(0)
+
+    def all_lanes(self) -> list[Lane]:
+        return [*self.lanes.values(), *self.exempt.values()]
+
+    def reseat(self) -> None:
+        for lane in self.all_lanes():
+            lane.reseat()
+
+    def slo_class(self, slo_ms: int | None) -> int:
+        """The job's own SLO, or the next stricter one when there are 16 already."""
+        if slo_ms is None or self.rules.is_one_lane:
+            return self.rules.config.slo_ms
+        if slo_ms in self.lanes:
+            return slo_ms
+        if len(self.lanes) < defaults.SLO_CLASSES_MAX:
+            self._lane(slo_ms, is_exempt=False)
+            return slo_ms
+        stricter = [known for known in self.lanes if known < slo_ms]
+        if not stricter:
+            raise TooManySlos(f"slo {slo_ms} ms is stricter than all 16 known ones")
+        return max(stricter)
+
+    def turn_of(self, job: Job, now_ms: int) -> Turn:
+        """The turn that the job joins when it is ready."""
+        spec = job.spec
+        rules = self.rules
+        is_exempt = spec.is_critical or job.holds != ()
+        lane = (self.exempt if is_exempt else self.lanes).get(job.slo_ms)
+        if lane is None:
+            lane = self._lane(job.slo_ms, is_exempt=is_exempt)
+        key = rules.strand_key(spec)
+        strand = lane.strands.get(key)
+        if strand is None or strand.shape != rules.shape:
+            strand = self._strand(lane, key, now_ms)
+        name = spec.tenant if rules.is_fair else ""
+        turn = strand.turns.get(name)
+        if turn is None:
+            tenancy = self._tenancy(lane, name, now_ms)
+            turn = Turn(strand, tenancy, self.shared.next_number())
+            strand.turns[name] = turn
+        return turn
+
+    def own_rule(self, tenant: str) -> TenantRule:
+        """The rule of one tenant alone, made if nothing was said of it before."""
+        if tenant in self.rules.tenants:
+            return self.rules.tenants[tenant]
+        rule = self.rules.tenant(tenant)
+        for lane in self.all_lanes():
+            tenancy = lane.tenancies.get(tenant)
+            if tenancy is not None:
+                tenancy.rule = rule
+        return rule
+
+    def gauges_of(self, job: Job) -> tuple[Gauge, ...]:
+        """Every gauge on which a start of the job counts."""
+        rules = self.rules
+        name = job.spec.tenant if rules.is_fair else ""
+        key = rules.strand_key(job.spec)
+        return (*rules.gauges, *rules.strand_gauges(key), *rules.rule_of(name).gauges)
+
+    def drop_turn(self, turn: Turn) -> None:
+        """Empty turns go in the order in which they emptied, two for one."""
+        empties = self._empties
+        empties.append(turn)
+        for _ in range(2):
+            if len(empties) <= EMPTIES:
+                return
+            self._collect(empties.popleft())
+
+    def most_urgent(self) -> LaneTier | None:
+        """Of its lanes that have something to start, the one to go first."""
+        tiers = [lane.entitled for lane in self.all_lanes()]
+        return min(
+            (tier for tier in tiers if tier.rank >= 0 or tier.aim >= 0),
+            key=_urgency,
+            default=None,
+        )
+
+    def restart_floor(self, starts: int) -> None:
+        """Its share of starts counts from here on."""
+        floor = self.rules.config.floor
+        if floor > 0.0:
+            self.floor_next = starts + 1.0 / floor
+            for board in self.boards:
+                board.post_floor(self)
+
+    def show_on(self, board: Board) -> None:
+        """The board shows this queue's lanes from now on."""
+        self.boards.append(board)
+        board.lanes += len(self.lanes) + len(self.exempt)
+        for lane in self.all_lanes():
+            lane.post_on(board)
+        self.restart_floor(board.starts)
+
+    def _margin_ms(self, slo_ms: int) -> int:
+        return self.rules.margin_ms(slo_ms, self.shared.start_cost_ms)
+
+    def _lane(self, slo_ms: int, *, is_exempt: bool) -> Lane:
+        slo = self.shared.slos.setdefault(slo_ms, SloClass(slo_ms))
+        twin = (self.lanes if is_exempt else self.exempt).get(slo_ms)
+        clock = LaneClock(slo, stride_of(self.rules.config.weight))
+        lane = Lane(self, slo_ms, clock if twin is None else twin.clock)
+        lane.is_exempt = is_exempt
+        lane.aim_ms = slo_ms - self._margin_ms(slo_ms)
+        (self.exempt if is_exempt else self.lanes)[slo_ms] = lane
+        for board in self.boards:
+            board.lanes += 1
+        return lane
+
+    def _strand(self, lane: Lane, key: tuple[Any, ...], now_ms: int) -> Strand:
+        rules = self.rules
+        strand = Strand(lane, key, self.shared.next_number())
+        strand.shape = rules.shape
+        if key:
+            strand.windows = key[0]
+            strand.closes_ms = NEVER if strand.windows is None else -1
+            strand.gauges = rules.strand_gauges(key)
+        lane.strands[key] = strand
+        if "kind" in rules.dims:
+            strand.kind = key[1 + rules.dims.index("kind")]
+            rule = rules.kinds.get(strand.kind)
+            if rule is not None and rule.is_paused:
+                strand.hold(KIND, now_ms, is_on=True)
+        return strand
+
+    def _tenancy(self, lane: Lane, name: str, now_ms: int) -> Tenancy:
+        tenancy = lane.tenancies.get(name)
+        if tenancy is None:
+            rule = self.rules.rule_of(name)
+            ledger = self.shared.ledger
+            account = (
+                ledger.account(name, rule.weight, now_ms) if name else ledger.nobody
+            )
+            tenancy = lane.tenancies[name] = Tenancy(name, rule, account)
+        return tenancy
+
+    def _collect(self, turn: Turn) -> None:
+        """Drops a turn that stayed empty, and its tenant's clock if it owes nothing."""
+        if turn.count:
+            return
+        strand = turn.strand
+        lane = strand.lane
+        tenancy = turn.tenancy
+        if tenancy.leased or tenancy.pass_ > lane.base or turn.parked_on is not None:
+            self._empties.append(turn)
+            return
+        name = tenancy.name
+        if strand.turns.get(name) is turn:
+            del strand.turns[name]
+        if strand.key and not strand.turns and not strand.holds:
+            lane.strands.pop(strand.key, None)
+        if tenancy.ready == 0 and lane.tenancies.get(name) is tenancy:
+            del lane.tenancies[name]
+            self.shared.ledger.forget(tenancy.account)
+            if tenancy.rule is not self.rules.plain:
+                self.rules.forget_tenant(tenancy.rule)
+
+
+def _urgency(tier: LaneTier) -> tuple[int, int, int]:
+    """Due before ahead, then shortest SLO or earliest aim."""
+    if tier.is_due:
+        return 0, tier.lane.slo_ms, tier.number
+    return 1, tier.aim, tier.number

@@ -1,0 +1,69 @@
+"""Which job waits for which answer, and answers that nobody waits for yet."""
+
+from collections import OrderedDict
+from typing import Final
+
+import msgspec
+
+from headway.core.config import QueueConfig
+from headway.core.errors import RepliesFull
+from headway.core.job import Job
+
+RESOLVED_KEPT: Final = 100_000
+"""Keys that were answered are known for this many later ones, to tell repeats."""
+
+
+class EarlyReply(msgspec.Struct, frozen=True):
+    payload: bytes
+    until_ms: int
+
+
+class ReplyBook:
+    """The reply keys of one queue. A key resolves at most one wait."""
+
+    __slots__ = ("_early", "_resolved", "_waiting")
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, Job] = {}
+        self._early: OrderedDict[str, EarlyReply] = OrderedDict()
+        self._resolved: OrderedDict[str, None] = OrderedDict()
+
+    def waits(self, key: str) -> Job | None:
+        return self._waiting.get(key)
+
+    def wait(self, key: str, job: Job) -> None:
+        self._waiting[key] = job
+        self._resolved.pop(key, None)
+
+    def stop_waiting(self, key: str, *, is_over: bool) -> None:
+        """The wait ended; when `is_over`, a later answer to it counts as late."""
+        del self._waiting[key]
+        if is_over:
+            self._resolved[key] = None
+            if len(self._resolved) > RESOLVED_KEPT:
+                self._resolved.popitem(last=False)
+
+    def is_resolved(self, key: str) -> bool:
+        return key in self._resolved
+
+    def take_early(self, key: str, now_ms: int) -> bytes | None:
+        """The answer that came before its question, if one is kept."""
+        reply = self._early.pop(key, None)
+        return None if reply is None or reply.until_ms <= now_ms else reply.payload
+
+    def is_early(self, key: str, now_ms: int) -> bool:
+        reply = self._early.get(key)
+        return reply is not None and reply.until_ms > now_ms
+
+    def keep_early(
+        self, key: str, payload: bytes, config: QueueConfig, now_ms: int
+    ) -> None:
+        """Keeps an answer for a job that has not asked yet; the first one stands."""
+        while self._early:
+            oldest = next(iter(self._early))
+            if self._early[oldest].until_ms > now_ms:
+                break
+            del self._early[oldest]
+        if len(self._early) >= config.early_replies_max:
+            raise RepliesFull(f"{len(self._early)} early replies are kept already")
+        self._early[key] = EarlyReply(payload, now_ms + config.early_reply_ms)

@@ -1,0 +1,175 @@
+"""The rules of one queue as they are now: what sorts its jobs and what they cost."""
+
+from typing import Any
+
+from headway.core import defaults
+from headway.core.config import FairBy, Order, QueueConfig, Shares
+from headway.core.errors import NoShare
+from headway.core.fairness import TenantRule
+from headway.core.job import Job, JobSpec
+from headway.core.limits import Gauge, GaugeBook, dimension
+
+
+class KindRule:
+    """What holds for one kind of a queue, and what is known of it."""
+
+    __slots__ = ("cap", "cost", "is_paused", "mean_run_ms")
+
+    def __init__(self) -> None:
+        self.cost: int | None = None
+        self.cap: int | None = None
+        self.is_paused = False
+        self.mean_run_ms = 0.0
+        """0 until one has run."""
+
+    def ran(self, run_ms: int) -> None:
+        """Learns from one more run; the newest sixteen or so make up the mean."""
+        if self.mean_run_ms == 0.0:
+            self.mean_run_ms = float(run_ms)
+        else:
+            self.mean_run_ms += (run_ms - self.mean_run_ms) / 16
+
+
+class Rules:
+    """Configuration, and what was said of single kinds and tenants."""
+
+    def __init__(self, config: QueueConfig, *, has_fairness: bool = True) -> None:
+        self._has_fairness = has_fairness
+        self.kinds: dict[str, KindRule] = {}
+        self.tenants: dict[str, TenantRule] = {}
+        self.plain = TenantRule("")
+        """Shared by all tenants of whom nothing was said."""
+        self.book = GaugeBook()
+        self.shape = 0
+        """Raised when jobs may have to be sorted into other strands."""
+        self.apply(config, 0)
+
+    def apply(self, config: QueueConfig, now_ms: int) -> None:
+        """Takes a new configuration; what runs keeps the units it has taken."""
+        self.config = config
+        self.is_fair = self._has_fairness and config.order is Order.FAIR
+        self.is_one_lane = config.order in (Order.TIME, Order.PRIORITY)
+        self.is_by_time = config.fair_by is FairBy.TIME
+        limits = config.limits
+        self.book.update(limits, now_ms)
+        self.gauges = tuple(
+            self.book.gauge(limit, "") for limit in limits if dimension(limit) is None
+        )
+        # Without turns of their own, tenants are told apart by strands.
+        whole = (None, "tenant") if self.is_fair else (None,)
+        self.strand_limits = [x for x in limits if dimension(x) not in whole]
+        self.tenant_limits = [
+            x for x in limits if self.is_fair and dimension(x) == "tenant"
+        ]
+        self.reshape()
+
+    def reshape(self) -> None:
+        """Jobs are sorted by these from now on, at the latest when at the head."""
+        self.shape += 1
+        dims = {str(dimension(limit)) for limit in self.strand_limits}
+        if any(rule.is_paused or rule.cap is not None for rule in self.kinds.values()):
+            dims.add("kind")
+        if not self.is_fair and any(
+            rule.holds or rule.cap is not None for rule in self.tenants.values()
+        ):
+            dims.add("tenant")
+        self.dims = tuple(sorted(dims))
+        for rule in self.tenants.values():
+            self.regauge(rule)
+
+    def regauge(self, rule: TenantRule) -> None:
+        """Its cap, or a limit per tenant, has changed."""
+        gauges = [self.book.gauge(limit, rule.name) for limit in self.tenant_limits]
+        if rule.cap is not None:
+            gauges.append(self.book.cap("tenant", rule.name, rule.cap))
+        rule.gauges = tuple(gauges)
+
+    def kind(self, name: str) -> KindRule:
+        rule = self.kinds.get(name)
+        if rule is None:
+            rule = self.kinds[name] = KindRule()
+        return rule
+
+    def tenant(self, name: str) -> TenantRule:
+        """The rule of its own that a tenant gets when something is said of it."""
+        rule = self.tenants.get(name)
+        if rule is None:
+            rule = self.tenants[name] = TenantRule(name)
+            self.regauge(rule)
+        return rule
+
+    def rule_of(self, tenant: str) -> TenantRule:
+        rule = self.tenants.get(tenant)
+        if rule is not None:
+            return rule
+        return self.tenant(tenant) if self.tenant_limits else self.plain
+
+    def forget_tenant(self, rule: TenantRule) -> None:
+        """Drops a rule that says nothing but what its limits say for everyone."""
+        is_plain = rule.cap is None and rule.weight == 1.0 and not rule.holds
+        if is_plain and not rule.held_ms and not any(g.used for g in rule.gauges):
+            self.tenants.pop(rule.name, None)
+            for limit in self.tenant_limits:
+                self.book.drop(limit, rule.name)
+
+    def strand_key(self, spec: JobSpec) -> tuple[Any, ...]:
+        """What stops a job together with others: its windows and limited values."""
+        windows = spec.windows if spec.windows is not None else self.config.windows
+        if not self.dims:
+            return () if windows is None else (windows,)
+        return (windows, *(self.value(dim, spec) for dim in self.dims))
+
+    def strand_gauges(self, key: tuple[Any, ...]) -> tuple[Gauge, ...]:
+        values = dict(zip(self.dims, key[1:], strict=False))
+        gauges = [
+            self.book.gauge(limit, values[str(dimension(limit))])
+            for limit in self.strand_limits
+        ]
+        kind = self.kinds.get(values.get("kind", ""))
+        if kind is not None and kind.cap is not None:
+            gauges.append(self.book.cap("kind", values["kind"], kind.cap))
+        if "tenant" in values:
+            tenant = self.tenants.get(values["tenant"])
+            if tenant is not None and tenant.cap is not None:
+                gauges.append(self.book.cap("tenant", tenant.name, tenant.cap))
+        return tuple(gauges)
+
+    def key_of(self, job: Job) -> tuple[int, int]:
+        """The order of jobs within their turn."""
+        match self.config.order:
+            case Order.TIME:
+                return job.run_at_ms, job.priority
+            case Order.LEVELS:
+                return job.level, 0
+            case _:
+                return job.priority, job.run_at_ms
+
+    def charge_of(self, job: Job) -> int:
+        """What a start of the job costs its tenant."""
+        if self.is_by_time:
+            return max(1, round(self.kind(job.spec.kind).mean_run_ms))
+        return job.cost or 1
+
+    def check_shares(self, spec: JobSpec) -> None:
+        """Refuses a job that no share could ever let start."""
+        for limit in self.strand_limits:
+            if not isinstance(limit, Shares) or spec.is_critical:
+                continue
+            value = self.value(limit.by, spec)
+            if self.book.gauge(limit, value).max == 0 and limit.max > 0:
+                raise NoShare(f"{limit.by}={value} has no share of limit {limit.name}")
+
+    def margin_ms(self, slo_ms: int, start_cost_ms: int) -> int:
+        """How long before it is due a job is to be started."""
+        if self.config.margin_ms is not None:
+            return min(self.config.margin_ms, slo_ms)
+        wanted = max(slo_ms // defaults.MARGIN_SHARE, start_cost_ms)
+        return min(wanted, slo_ms // 2)
+
+    @staticmethod
+    def value(dim: str, spec: JobSpec) -> str:
+        if dim == "kind":
+            return spec.kind
+        if dim == "tenant":
+            return spec.tenant
+        return "" if spec.labels is None else spec.labels.get(dim, "")

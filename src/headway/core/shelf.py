@@ -1,0 +1,130 @@
+"""A shelf: members in order of pass, those that are due apart from the rest.
+
+Heaps with lazy deletion: an entry counts only while its member still has that key.
+"""
+
+from heapq import heapify, heappop, heappush
+from typing import Any, Final, Protocol
+
+from headway.core import defaults
+
+OFF: Final = 0
+FRESH: Final = 1
+DUE: Final = 2
+NEVER: Final = 2 * defaults.TIME_MAX_MS
+"""An aim that no clock reaches."""
+
+
+class Member(Protocol):
+    """What can stand on a shelf; only the shelf writes these."""
+
+    number: int
+    """Unique and given in order, so that ties are broken alike in every run."""
+    home: "Shelf | None"
+    seat: int
+    rank: int
+    aim: int
+
+    def come_due(self, now_ms: int) -> None:
+        """Its aim has come: it takes its new seat."""
+
+
+Entry = tuple[int, int, Any]
+
+
+class Shelf:
+    """Turns of a strand, or strands of a lane."""
+
+    __slots__ = ("ahead", "due", "fresh", "size")
+
+    def __init__(self) -> None:
+        self.due: list[Entry] = []
+        """By pass: members whose aim has come."""
+        self.fresh: list[Entry] = []
+        """By pass: the others."""
+        self.ahead: list[Entry] = []
+        """By the time at which a member is due, or has more that is due."""
+        self.size = 0
+
+    def put(self, member: Member, seat: int, rank: int, aim: int) -> None:
+        """Seats a member, or moves it. `aim` is when it must be looked at again."""
+        if member.home is not self:
+            member.home = self
+            member.seat = OFF
+            member.aim = -1
+            self.size += 1
+        if member.rank != rank or member.seat != seat:
+            member.rank = rank
+            member.seat = seat
+            heap = self.due if seat == DUE else self.fresh
+            heappush(heap, (rank, member.number, member))
+            if len(heap) > 64 and len(heap) > 4 * self.size:
+                self._compact()
+        if member.aim != aim:
+            member.aim = aim
+            if aim < NEVER:
+                heappush(self.ahead, (aim, member.number, member))
+                if len(self.ahead) > 64 and len(self.ahead) > 4 * self.size:
+                    self._compact()
+
+    def off(self, member: Member) -> None:
+        """Takes a member away; its entries are dropped when they surface."""
+        if member.home is self:
+            member.home = None
+            member.seat = OFF
+            member.aim = -1
+            self.size -= 1
+
+    def settle(self, now_ms: int) -> None:
+        """Seats anew all whose aim has come by `now_ms`."""
+        ahead = self.ahead
+        while ahead and ahead[0][0] <= now_ms:
+            aim, _, member = heappop(ahead)
+            if member.home is self and member.aim == aim:
+                member.come_due(now_ms)
+
+    def first(self) -> Any:
+        """The lowest pass among the due, else among the fresh; None when empty."""
+        heap = self.due
+        while heap:
+            rank, _, member = heap[0]
+            if member.home is self and member.rank == rank and member.seat == DUE:
+                return member
+            heappop(heap)
+        heap = self.fresh
+        while heap:
+            rank, _, member = heap[0]
+            if member.home is self and member.rank == rank and member.seat == FRESH:
+                return member
+            heappop(heap)
+        return None
+
+    def next_aim(self) -> int:
+        """When the next fresh member is due; NEVER when there is none."""
+        ahead = self.ahead
+        while ahead:
+            aim, _, member = ahead[0]
+            if member.home is self and member.aim == aim:
+                return aim
+            heappop(ahead)
+        return NEVER
+
+    def _compact(self) -> None:
+        """Drops stale entries, and all but one of a member's equal ones."""
+        for heap, seat in ((self.due, DUE), (self.fresh, FRESH)):
+            kept = {
+                entry[1]: entry
+                for entry in heap
+                if entry[2].home is self
+                and entry[2].rank == entry[0]
+                and entry[2].seat == seat
+            }
+            heap[:] = kept.values()
+            heapify(heap)
+        aims = {
+            entry[1]: entry
+            for entry in self.ahead
+            if entry[2].home is self and entry[2].aim == entry[0]
+        }
+        self.ahead[:] = aims.values()
+        heapify(self.ahead)

@@ -1,0 +1,1 @@
+"""The simulator: the same core, in virtual time."""

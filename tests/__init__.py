@@ -1,0 +1,1 @@
+"""Every suite of the project; its folders mirror src."""

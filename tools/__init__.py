@@ -1,0 +1,1 @@
+"""Scripts that build, check and document the project; never imported by it."""
