@@ -23,3 +23,7 @@ headway.add_command(simulate)
 def main() -> None:
     """The entry point of the installed command."""
     headway(prog_name="headway")
+
+
+if __name__ == "__main__":
+    main()

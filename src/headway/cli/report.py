@@ -30,7 +30,7 @@ def print_result(result: Result) -> None:
         if result.tenants_count > TENANTS_SHOWN:
             more = result.tenants_count - TENANTS_SHOWN
             console.print(plain(f"and {more:,} more tenants", "dim"))
-    if list(result.loads) != list(result.lanes):
+    if len(result.loads) > 1 and result.loads.keys() != result.lanes.keys():
         console.print()
         console.print(_groups("load", result.loads.items()))
     if result.limits:
@@ -38,6 +38,7 @@ def print_result(result: Result) -> None:
         console.print(_limits(result))
     console.print()
     console.print(_closing(result))
+    console.print(plain(f"digest {result.digest}", "dim"))
 
 
 def print_comparison(results: list[Result]) -> None:
@@ -45,19 +46,29 @@ def print_comparison(results: list[Result]) -> None:
     console = Console(highlight=False)
     first = results[0]
     console.print(plain(first.title or first.scenario, "bold"))
-    console.print(
-        plain(f"{first.simulated_jobs:,} jobs, seed {first.seed}; kept, p99", "dim")
-    )
-    console.print()
+    told = f"{first.simulated_jobs:,} jobs, seed {first.seed}: promises kept, p99 wait"
+    console.print(plain(told, "dim"))
+    lanes = list(first.lanes)
+    fitting = max(1, (console.width - 26) // 18)
+    for start in range(0, len(lanes), fitting):
+        console.print()
+        console.print(_compared(results, lanes[start : start + fitting]))
+
+
+def _compared(results: list[Result], names: list[str]) -> Table:
     table = _table("policy", "all")
-    for name, lane in first.lanes.items():
-        head = plain(name).append(f" {span_label(lane.slo_ms)}", "dim")
-        table.add_column(head, justify="right")
+    table.columns[0].no_wrap = True
+    for name in names:
+        lane = results[0].lanes[name]
+        head = plain(name)
+        if name == lane.queue:  # else its name says it already
+            head.append(f" {span_label(lane.slo_ms)}", "dim")
+        table.add_column(head, justify="right", no_wrap=True)
     for result in results:
-        lanes = [result.lanes.get(name) for name in first.lanes]
+        lanes = [result.lanes.get(name) for name in names]
         cells = [Text() if lane is None else _kept_and_p99(lane) for lane in lanes]
         table.add_row(plain(result.policy, "bold"), kept(result.attained), *cells)
-    console.print(table)
+    return table
 
 
 def kept(share: float) -> Text:
@@ -73,9 +84,9 @@ def plain(text: str, style: str = "") -> Text:
 
 def _table(first: str, *others: str) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(first)
+    table.add_column(first, overflow="fold")
     for head in others:
-        table.add_column(head, justify="right")
+        table.add_column(head, justify="right", no_wrap=True)
     return table
 
 
@@ -128,13 +139,12 @@ def _closing(result: Result) -> Text:
     counts = {"dead": ends.dead, "cancelled": ends.cancelled, "open": ends.open}
     others = "".join(f", {n:,} {name}" for name, n in counts.items() if n)
     return plain(
-        f"{ends.done:,} done{others}. "
-        f"{result.simulated_jobs_per_second:,.0f} jobs/s simulated, "
-        f"digest {result.digest}",
+        f"{ends.done:,} done{others}; "
+        f"{result.simulated_jobs_per_second:,.0f} jobs/s simulated",
         "dim",
     )
 
 
 def _kept_and_p99(lane: LaneResult) -> Text:
-    wait = f"{readable_ms(lane.wait_ms.p99):>10}"
-    return kept(lane.attained).append(wait, "dim")
+    wait = readable_ms(lane.wait_ms.p99).replace(" min ", "m").replace(" ", "")
+    return kept(lane.attained).append(f"{wait:>8}", "dim")

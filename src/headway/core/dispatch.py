@@ -77,6 +77,10 @@ class Dispatch:
             if turn is None:
                 lane_tier.reseat()
                 continue
+            if turn.is_shedding and not ledger.is_danger(now_ms):
+                turn.is_shedding = False
+                turn.seat_at(turn.strand.now(now_ms))
+                continue
             job = turn.head()
             outcome = check(turn, job, ledger, now_ms)
             if outcome is Delivery.START:
@@ -160,7 +164,7 @@ class Dispatch:
     def _join(self, turn: Turn, job: Job, strand_ms: int) -> None:
         turn.add(turn.strand.lane.queue.rules.key_of(job), job)
         turn.tenancy.ready += 1
-        if turn.rows[0][3] is job:
+        if turn.rows[0][3] is job or turn.late:
             turn.seat_at(strand_ms)
 
     def _leave(self, queue: Queue, turn: Turn, job: Job) -> None:
@@ -292,14 +296,15 @@ class Dispatch:
 
     def _put_over(self, turn: Turn, now_ms: int) -> None:
         group = turn.tenancy.account.group
-        group.push_over(turn, self.shared.next_number())
+        turn.is_shedding = True
+        group.push_over(turn, self.shared.next_number(), now_ms)
         self.ledger.over[group.name] = group
         turn.move_to(OVER, now_ms)
 
     def _entitle(self, group: Account, now_ms: int, most: int) -> None:
         """Lets turns back within their share, as many as fit."""
         while most > 0 and group.over and not self.ledger.is_over(group, now_ms):
-            turn = group.pop_over()
+            turn = group.pop_over(self.shared.next_number(), now_ms)
             if turn.tier == OVER:
                 turn.move_to(ENTITLED, now_ms)
                 most -= 1

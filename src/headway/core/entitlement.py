@@ -44,6 +44,8 @@ INFINITE: Final = float("inf")
 _STEPS: Final = 4
 """Buckets per doubling of demand / weight: the level is exact within a bucket."""
 _BUCKETS: Final = 240
+_LATE: Final = 1 << 60
+"""Above every time: where the keys of late turns begin."""
 
 
 class Account:
@@ -79,20 +81,27 @@ class Account:
         self.group: Account = self
         """Itself, or the newcomers' account that speaks for it."""
         self.over: list[tuple[int, int, Turn]] | None = None
-        """Turns that were put over share: shortest SLO first, then the newest.
+        """Turns that were put over share, in the order in which they come back."""
 
-        The newest, since a turn that has waited long is late already: served last
-        in, first out, as many as can be served are served in time.
+    def push_over(self, turn: "Turn", number: int, now_ms: int) -> None:
+        """Those that can still be in time come back first, soonest due before.
+
+        The late ones come back newest first: none of them can be helped any more.
         """
-
-    def push_over(self, turn: "Turn", number: int) -> None:
         if self.over is None:
             self.over = []
-        heappush(self.over, (turn.strand.lane.slo_ms, -number, turn))
+        due_ms = turn.due_ms(now_ms)
+        key = due_ms if due_ms > now_ms else _LATE - number
+        heappush(self.over, (key, turn.number, turn))
 
-    def pop_over(self) -> "Turn":
-        assert self.over is not None
-        return heappop(self.over)[2]
+    def pop_over(self, number: int, now_ms: int) -> "Turn":
+        assert self.over
+        while True:
+            key, _, turn = heappop(self.over)
+            if key > now_ms or not self.over:
+                return turn
+            # It was in time when it was put here, and no longer is.
+            self.push_over(turn, number, now_ms)
 
     def ran(self, run_ms: int) -> None:
         """Learns from one more run; the newest eight or so make up the mean."""

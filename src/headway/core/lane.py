@@ -22,6 +22,9 @@ ENTITLED: Final = 0
 OVER: Final = 1
 """The tier of turns whose tenant is above its fair share."""
 
+SHED_ROWS: Final = 64
+"""Late rows put aside at one go."""
+
 Row = tuple[int, int, int, Job]
 
 
@@ -32,6 +35,8 @@ class Turn:
         "aim",
         "count",
         "home",
+        "is_shedding",
+        "late",
         "number",
         "parked_on",
         "rank",
@@ -49,6 +54,10 @@ class Turn:
         self.tier = ENTITLED
         self.rows: list[Row] = []
         """A heap; rows whose job has left are dropped when they surface."""
+        self.late: list[Row] | None = None
+        """Rows put aside: their promise was broken while their tenant was over."""
+        self.is_shedding = False
+        """Its tenant has more than its share can serve: late jobs step aside."""
         self.count = 0
         """Jobs that are really here."""
         self.parked_on: object | None = None
@@ -64,13 +73,14 @@ class Turn:
         self.count += 1
 
     def head(self) -> Job | None:
-        rows = self.rows
-        while rows:
-            job = rows[0][3]
-            if job.turn is self:
-                return job
-            heappop(rows)
-        return None
+        """The job to start next: of a tenant over its share, one still in time."""
+        row = _first_row(self.rows, self)
+        if self.late:
+            late = _first_row(self.late, self)
+            is_in_time_first = self.is_shedding and self.tier == ENTITLED
+            if row is None or (not is_in_time_first and late is not None and late < row):
+                row = late
+        return None if row is None else row[3]
 
     def remove(self, job: Job) -> None:
         """The job leaves, from wherever it stands."""
@@ -79,12 +89,34 @@ class Turn:
         if self.rows and self.rows[0][3] is job:
             heappop(self.rows)
 
+    def due_ms(self, now_ms: int) -> int:
+        """When its head is due; in the past if it has none."""
+        job = self.head()
+        if job is None:
+            return -1
+        held_ms = now_ms - self.strand.now(now_ms) + self.tenancy.rule.held_ms
+        return job.run_at_ms + self.strand.lane.slo_ms + held_ms - job.shift_ms
+
+    def shed(self, now_ms: int) -> None:
+        """Puts aside what is late already, so that its share keeps other promises."""
+        rows = self.rows
+        slo_ms = self.strand.lane.slo_ms + self.tenancy.rule.held_ms
+        for _ in range(SHED_ROWS):
+            row = _first_row(rows, self)
+            if row is None or row[3].run_at_ms - row[3].shift_ms + slo_ms > now_ms:
+                return
+            if self.late is None:
+                self.late = []
+            heappush(self.late, heappop(rows))
+
     def come_due(self, now_ms: int) -> None:
         assert self.home is not None
         self.home.put(self, DUE, self.rank, NEVER)
 
     def seat_at(self, now_ms: int) -> None:
         """Takes its place by its head; `now_ms` is in the time of its strand."""
+        if self.is_shedding and self.tier == ENTITLED:
+            self.shed(now_ms)
         job = self.head()
         strand = self.strand
         tier = strand.tier(self.tier)
@@ -128,6 +160,15 @@ class Turn:
     def unpark(self, now_ms: int) -> None:
         self.parked_on = None
         self.seat_at(self.strand.now(now_ms))
+
+
+def _first_row(rows: list[Row], turn: Turn) -> Row | None:
+    """The first row whose job is still here; those before it are dropped."""
+    while rows:
+        if rows[0][3].turn is turn:
+            return rows[0]
+        heappop(rows)
+    return None
 
 
 WINDOW: Final = 1

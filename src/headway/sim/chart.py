@@ -49,8 +49,13 @@ class LoadBand(msgspec.Struct, frozen=True):
     work: list[float]
     slots: list[float]
     axis: Axis
-    peak: float
-    """The highest point of the work, which may lie above the axis."""
+    peak: str
+    """A word on the highest point, where it lies above the axis."""
+
+    @property
+    def caption(self) -> str:
+        low, high = round(min(self.slots, default=0)), round(max(self.slots, default=0))
+        return f"{high:,} slots" if low == high else f"{low:,} to {high:,} slots"
 
 
 class Panel(msgspec.Struct, frozen=True):
@@ -169,9 +174,12 @@ def _load_band(load: LoadSeries, run: Result) -> LoadBand:
     peak = max(work, default=0.0)
     # A burst of hours of work would press the rest of the band flat.
     top = min(max(peak, most_slots), 3.0 * most_slots) if most_slots else peak
-    return LoadBand(
-        run.bin_ms, work, load.slots, count_axis(max(top * 1.15, 1.0)), peak
-    )
+    note = ""
+    if peak > top:
+        most = max(load.arrivals, default=0)
+        note = f"up to {most:,} jobs in {readable_ms(run.bin_ms)}"
+    axis = count_axis(max(top * 1.15, 1.0))
+    return LoadBand(run.bin_ms, work, load.slots, axis, note)
 
 
 def _smoothed(values: list[float], reach: int) -> list[float]:

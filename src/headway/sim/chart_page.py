@@ -17,7 +17,8 @@ KEPT: Final = 0.99
 """From here on a promise counts as kept."""
 _READING = (
     "Lines show the wait of the slowest hundredth of the jobs that started at a moment; "
-    "the shade reaches from their mean to their longest wait. Dashed lines are promises."
+    "the shade reaches from their mean to their longest wait, and a dotted line says that "
+    "nothing started. Dashed lines are promises."
 )
 
 

@@ -1,5 +1,6 @@
 """Draws the chart as an image, with matplotlib (the extra `chart`)."""
 
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from headway.sim.chart import Curve, LoadBand, Panel, Picture, percent, subtitle
+from headway.sim.chart import (
+    Curve,
+    LoadBand,
+    Panel,
+    Picture,
+    Point,
+    percent,
+    subtitle,
+)
 from headway.sim.chart_scale import Axis, span_label
 from headway.sim.chart_style import INKS, LANES
 from headway.sim.chart_svg import shortened, spaced
@@ -49,8 +58,8 @@ class _Pen:
         self._captions(waits, panel.curves)
         self._load(load, panel.load)
         self._arrivals_end(waits, load, panel)
-        self._title(waits, "wait before the start")
-        self._title(load, "work arriving, and slots to do it")
+        self._title(waits, "wait before the start", 1.015)
+        self._title(load, "work arriving, and slots to do it", 1.06)
         waits.tick_params(axis="x", labelbottom=False)
         return figure
 
@@ -77,13 +86,13 @@ class _Pen:
         figure.text(0.045, top, _clean(text), color=ink, fontsize=16, weight="bold")
 
     def _keys(self, figure: Figure, top: float) -> None:
-        renderer = FigureCanvasAgg(figure).get_renderer()
+        FigureCanvasAgg(figure)
         at = 0.045
         for curve in self.picture.panels[0].curves:
             words = f"{shortened(curve.name)} within {span_label(curve.slo_ms)}"
             color = self._color(curve)
             text = figure.text(at, top, _clean(words), color=color, weight="bold")
-            at += text.get_window_extent(renderer).width / figure.bbox.width + 0.02
+            at += text.get_window_extent().width / figure.bbox.width + 0.02
 
     def _panel_head(self, axes: Axes, panel: Panel) -> None:
         kept = f"{percent(panel.result.attained)} of all kept"
@@ -100,21 +109,25 @@ class _Pen:
         scale = self.picture.wait
         self._frame(axes, scale)
         for curve in sorted(panel.curves, key=lambda curve: -curve.slo_ms):
-            color = self._color(curve)
-            slo = scale.place(curve.slo_ms)
+            color, slo = self._color(curve), scale.place(curve.slo_ms)
             axes.axhline(slo, color=color, lw=1, ls=(0, (5, 3)), alpha=0.85)
+            for before, after in pairwise(curve.strokes):
+                times, waits = _line([before[-1], after[0]], scale)
+                axes.plot(times, waits, color=color, lw=1, ls=(0, (1, 3)), alpha=0.75)
             for stroke in curve.strokes:
-                times = [point.at_ms for point in stroke]
-                p99 = [scale.place(point.p99_ms) for point in stroke]
-                low = [scale.place(point.mean_ms) for point in stroke]
-                high = [scale.place(point.max_ms) for point in stroke]
-                if len(stroke) == 1:
-                    axes.plot(
-                        times, p99, "o", color=color, ms=3.2, mew=0, clip_on=False
-                    )
-                    continue
-                axes.fill_between(times, low, high, color=color, alpha=0.17, lw=0)
-                axes.plot(times, p99, color=color, lw=1.7, clip_on=False)
+                self._stroke(axes, stroke, color)
+
+    def _stroke(self, axes: Axes, stroke: list[Point], color: str) -> None:
+        scale = self.picture.wait
+        times, waits = _line(stroke, scale)
+        ink: dict[str, Any] = {"color": color, "clip_on": False, "zorder": 3}
+        if len(stroke) == 1:
+            axes.plot(times, waits, "o", ms=3.2, mew=0, **ink)
+            return
+        low = [scale.place(point.mean_ms) for point in stroke]
+        high = [scale.place(point.max_ms) for point in stroke]
+        axes.fill_between(times, low, high, color=color, alpha=0.17, lw=0)
+        axes.plot(times, waits, lw=1.7, **ink)
 
     def _captions(self, axes: Axes, curves: list[Curve]) -> None:
         ranked = sorted(curves, key=lambda curve: curve.slo_ms)
@@ -145,14 +158,12 @@ class _Pen:
         carried = [min(pair) for pair in zip(work, slots, strict=True)]
         axes.fill_between(times, work, color=self.inks["beyond"], lw=0)
         axes.fill_between(times, carried, color=self.inks["carried"], lw=0)
-        axes.plot(times, slots, color=self.inks["soft"], lw=1.2)
-        last = f"{band.slots[-1] if band.slots else 0:,.0f} slots"
+        axes.step(times, slots, where="mid", color=self.inks["soft"], lw=1.2)
         note: dict[str, Any] = {"color": self.inks["soft"], "fontsize": 9}
         note["transform"] = axes.transAxes
-        axes.text(1.026, slots[-1] if slots else 0, last, va="center", **note)
-        if band.peak > band.axis.top:
-            peak = f"up to {band.peak:,.0f} at once"
-            axes.text(1, 1.06, peak, ha="right", va="bottom", **note)
+        axes.text(1.026, slots[-1] if slots else 0, band.caption, va="center", **note)
+        if band.peak:
+            axes.text(1, 1.06, band.peak, ha="right", va="bottom", **note)
 
     def _arrivals_end(self, waits: Axes, load: Axes, panel: Panel) -> None:
         run = panel.result
@@ -166,9 +177,9 @@ class _Pen:
         aside_ms = 0.007 * self.picture.time.top * (-1 if is_late else 1)
         waits.text(run.duration_ms + aside_ms, 0.975, "no more arrivals", **note)
 
-    def _title(self, axes: Axes, text: str) -> None:
+    def _title(self, axes: Axes, text: str, above: float) -> None:
         where: dict[str, Any] = {"transform": axes.transAxes, "va": "bottom"}
-        axes.text(0, 1.03, text, color=self.inks["soft"], fontsize=9, **where)
+        axes.text(0, above, text, color=self.inks["soft"], fontsize=9, **where)
 
     def _frame(self, axes: Axes, upward: Axis) -> None:
         across = self.picture.time
@@ -187,6 +198,11 @@ class _Pen:
         for side, spine in axes.spines.items():
             spine.set_visible(side == "bottom")
             spine.set_color(self.inks["base"])
+
+
+def _line(points: list[Point], scale: Axis) -> tuple[list[float], list[float]]:
+    waits = [scale.place(point.p99_ms) for point in points]
+    return [point.at_ms for point in points], waits
 
 
 def _clean(text: str) -> str:

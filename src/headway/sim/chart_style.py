@@ -93,6 +93,9 @@ svg .name{font-size:13.5px;font-weight:650}
 .dot{fill:currentColor}
 .slo{stroke:currentColor;stroke-width:1.2;stroke-dasharray:5 4;opacity:.85}
 .leader{stroke:currentColor;stroke-width:1;opacity:.6}
+.pause{stroke:currentColor;stroke-width:1.1;stroke-dasharray:1 4;stroke-linecap:round;
+ opacity:.75}
+svg .note{paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}
 .moment{stroke:var(--base);stroke-dasharray:1 3}
 .carried{fill:var(--carried)}.beyond{fill:var(--beyond)}
 .slots{fill:none;stroke:var(--soft);stroke-width:1.4}

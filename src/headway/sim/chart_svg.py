@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from html import escape
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -115,6 +116,11 @@ def _curves(frame: Frame, curves: list[Curve]) -> list[str]:
     # The longest promise first: it has the most to show and the least to say.
     parts = []
     for curve in sorted(curves, key=lambda curve: -curve.slo_ms):
+        for before, after in pairwise(curve.strokes):
+            ends = [
+                (frame.x(p.at_ms), frame.y(p.p99_ms)) for p in (before[-1], after[0])
+            ]
+            parts.append(_line(f"pause {tone(curve)}", *ends))
         for stroke in curve.strokes:
             if len(stroke) == 1:
                 parts.append(_dot(frame, stroke[0], tone(curve)))
@@ -197,15 +203,17 @@ def _load(frame: Frame, band: LoadBand) -> list[str]:
         f'<path class="beyond" d="{_area(frame, times, band.work)}"/>',
         f'<path class="carried" d="{_area(frame, times, carried)}"/>',
     ]
-    steps = zip(times, band.slots, strict=True)
-    line = _path((frame.x(at), frame.y(slots)) for at, slots in steps)
-    parts.append(f'<path class="slots" d="{line}"/>')
-    last = band.slots[-1] if band.slots else 0
-    slots_y = frame.y(last) + 4
-    parts.append(_text("note", frame.right + 24, slots_y, f"{last:,.0f} slots"))
-    if band.peak > frame.upward.top:
-        note = f"up to {band.peak:,.0f} at once"
-        parts.append(_text("note end", frame.right, frame.top - 8, note))
+    half_ms = band.bin_ms / 2
+    steps = [
+        (frame.x(at + side), frame.y(slots))
+        for at, slots in zip(times, band.slots, strict=True)
+        for side in (-half_ms, half_ms)
+    ]
+    parts.append(f'<path class="slots" d="{_path(steps)}"/>')
+    slots_y = frame.y(band.slots[-1] if band.slots else 0) + 4
+    parts.append(_text("note", frame.right + 24, slots_y, band.caption))
+    if band.peak:
+        parts.append(_text("note end", frame.right, frame.top - 8, band.peak))
     return parts
 
 

@@ -47,7 +47,8 @@ class Table:
         if key in self._raw:
             return read(self._raw[key], self.key(key))
         for stray in self._raw:
-            if get_close_matches(stray, [key]):
+            # Very close: a table's other keys may well resemble the missing one.
+            if get_close_matches(stray, [key], cutoff=0.8):
                 raise self._unknown(stray)
         raise ScenarioError(f"{self.key(key)}: is missing")
 

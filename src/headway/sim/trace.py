@@ -16,7 +16,7 @@ def read_trace(folder: Path, file: str, scale: float, key: str) -> tuple[int, ..
     try:
         with (folder / file).open(encoding="utf-8", newline="") as lines:
             return _scaled(list(_rows(lines)), scale)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, csv.Error) as error:
         # One line, whatever the system or the codec had to say.
         reason = getattr(error, "strerror", None) or str(error)
         raise BadValue(key, file, " ".join(reason.split())) from error
@@ -28,15 +28,12 @@ def _rows(lines: Iterator[str]) -> Iterator[tuple[int, int]]:
         if column not in (reader.fieldnames or ()):
             raise ValueError(f"has no column {column}")
     last = -1
-    try:
-        for row in reader:
-            minute = _whole(row["minute"], "minute", reader.line_num, STEPS_MAX)
-            if minute <= last:
-                raise ValueError(f"line {reader.line_num}: minutes must ascend")
-            last = minute
-            yield minute, _whole(row["jobs"], "jobs", reader.line_num, JOBS_MAX)
-    except csv.Error as error:
-        raise ValueError(f"line {reader.line_num}: {error}") from error
+    for row in reader:
+        minute = _whole(row["minute"], "minute", reader.line_num, STEPS_MAX)
+        if minute <= last:
+            raise ValueError(f"line {reader.line_num}: minutes must ascend")
+        last = minute
+        yield minute, _whole(row["jobs"], "jobs", reader.line_num, JOBS_MAX)
 
 
 def _whole(text: str | None, column: str, line: int, high: int) -> int:
