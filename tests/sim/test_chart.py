@@ -4,6 +4,7 @@ import builtins
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -80,11 +81,13 @@ class Reader(HTMLParser):
         super().__init__()
         self.open: list[str] = []
         self.elements: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
         self.text = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.open.append(tag)
         self.elements.append(tag)
+        self.attributes += attrs
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -139,14 +142,14 @@ def test_a_page_follows_the_system_unless_a_theme_is_given() -> None:
 
 
 def test_hostile_names_stay_text() -> None:
-    names = (HOSTILE, "x" * 200, "ünïcode 中文")
+    names = (HOSTILE, "x" * 128, "ünïcode 中文")
     for runs in (
         [run_of(names, policy=HOSTILE, title=HOSTILE)],
         [run_of(names, policy=policy, title=HOSTILE) for policy in (HOSTILE, "b")],
     ):
         html = page(picture_of(runs))
         reader = read(html)
-        assert "b" not in reader.elements
+        assert ("a", "x") not in reader.attributes
         assert reader.elements.count("script") in {0, 2}
         assert "\x1b" not in html
         assert "\x00" not in html
@@ -177,39 +180,36 @@ def test_many_lanes_still_have_a_name_each() -> None:
 
 
 def test_a_run_in_which_nothing_started_can_be_drawn() -> None:
-    measure = Measure(
-        Scenario(
-            name="empty",
-            duration_ms=1,
-            workers=(Workers(slots=1),),
-            queues=(QueueConfig(name="q"),),
-            loads=(
-                Load(
-                    name="l",
-                    queue="q",
-                    arrivals=Steady(per_second=0),
-                    service=Service(mean_ms=1),
-                ),
-            ),
-        )
+    load = Load(
+        name="l",
+        queue="q",
+        arrivals=Steady(per_second=0),
+        service=Service(mean_ms=1),
+    )
+    scenario = Scenario(
+        name="empty",
+        duration_ms=1,
+        workers=(Workers(slots=1),),
+        queues=(QueueConfig(name="q"),),
+        loads=(load,),
     )
     ending = Ending(
         policy="p",
         seed=0,
         digest="",
-        ended_ms=measure._scenario.epoch_ms,
+        ended_ms=scenario.epoch_ms,
         simulated_jobs=0,
         simulated_jobs_per_second=0.0,
         limits={},
         outcomes=Outcomes(),
     )
-    assert read(page(picture_of([measure.result(ending)]))).text
+    assert read(page(picture_of([Measure(scenario).result(ending)]))).text
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_an_image_is_written_in_both_themes(tmp_path: Path, theme: str) -> None:
     pytest.importorskip("matplotlib")
-    names = (HOSTILE, "$x_1$", "c")
+    names = (HOSTILE, "$x_1$", "ünïcode 中文")
     file = tmp_path / "chart.png"
     write_chart(file, [run_of(names, title="costs $5, or $6_")], theme)
     assert file.read_bytes().startswith(b"\x89PNG")
@@ -262,7 +262,7 @@ def test_time_axes_have_a_readable_number_of_ticks(end_ms: int) -> None:
 @given(st.lists(st.floats(0, 400), max_size=16))
 def test_labels_keep_their_distance_and_their_order(wanted: list[float]) -> None:
     places = spaced(sorted(wanted), 20, 0, 400)
-    gaps = [after - before for before, after in zip(places, places[1:], strict=False)]
+    gaps = [after - before for before, after in pairwise(places)]
     assert len(places) == len(wanted)
     assert all(gap >= 20 - 1e-9 for gap in gaps)
     assert all(0 <= place <= 400 for place in places)

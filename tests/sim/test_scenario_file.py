@@ -1,14 +1,8 @@
 """Scenario files: what they mean, and the one line that a bad one gives."""
 
-import math
-import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from headway.core.config import Concurrency, Order, Rate, Shares
 from headway.core.retry import Delays
@@ -17,90 +11,18 @@ from headway.sim.scenario import (
     EPOCH_MS,
     Exact,
     ManyTenants,
-    Scenario,
     ScenarioError,
     Spread,
-    Trace,
     expected_jobs,
 )
 from headway.sim.scenario_file import load_scenario
+from tests.sim.scenario_text import GOOD, loaded, refusal
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples/scenarios").glob("*.toml"))
-GOOD = """\
-name = "good"
-title = "A good one"
-duration = "60s"
-drain = "10m"
-seed = 7
-epoch = "2026-01-05T00:00:00Z"
-sample = "1s"
-
-[[workers]]
-slots = 10
-until = "50s"
-queues = ["mail"]
-
-[[queues]]
-name = "mail"
-slo = "5s"
-weight = 2.0
-order = "fair"
-fair_by = "time"
-slot_share = 0.5
-attempts = 3
-max_length = 1000
-windows = ["22:00-06:00"]
-zone = "Europe/Berlin"
-retry = { kind = "delays", delays = ["1s", "5s"] }
-limits = [
-  { kind = "concurrency", name = "partner", max = 5, per = "server" },
-  { kind = "rate", name = "pace", count = 100, period = "1s", burst = 20 },
-  { kind = "shares", name = "regions", max = 10, by = "region", percent = { east = 60 } },
-]
-
-[[loads]]
-name = "newsletter"
-queue = "mail"
-slos = ["5s", "30s"]
-priority = 50
-fail = 0.05
-tenant = { count = 3, prefix = "t", zipf = 1.1, weights = [4, 2, 1] }
-labels = { region = { east = 0.4, west = 0.6 }, server = "one" }
-arrivals = { kind = "poisson", per_second = 5 }
-service = { kind = "lognormal", mean = "1s", sigma = 0.5 }
-
-[[actions]]
-at = "10s"
-do = "cap"
-queue = "mail"
-tenant = "t0"
-value = 5
-"""
 
 
-@pytest.fixture(name="folder")
-def a_folder(tmp_path: Path) -> Path:
-    return tmp_path
-
-
-def loaded(folder: Path, text: str) -> Scenario:
-    path = folder / "some.toml"
-    path.write_text(text, encoding="utf-8")
-    return load_scenario(path)
-
-
-def refusal(folder: Path, text: str) -> str:
-    with pytest.raises(ScenarioError) as refused:
-        loaded(folder, text)
-    message = str(refused.value)
-    assert len(message.splitlines()) == 1
-    assert message.isprintable()
-    assert "some.toml: " in message
-    return message
-
-
-def test_a_good_file_becomes_rules_and_streams(folder: Path) -> None:
-    scenario = loaded(folder, GOOD)
+def test_a_good_file_becomes_rules_and_streams(tmp_path: Path) -> None:
+    scenario = loaded(tmp_path, GOOD)
     queue, load = scenario.queues[0], scenario.loads[0]
     assert (scenario.name, scenario.duration_ms, scenario.seed) == ("good", 60_000, 7)
     assert (scenario.epoch_ms, scenario.bin_ms) == (EPOCH_MS, 1_000)
@@ -115,9 +37,9 @@ def test_a_good_file_becomes_rules_and_streams(folder: Path) -> None:
     assert scenario.actions[0].do is Do.CAP
 
 
-def test_keys_left_out_have_the_defaults_of_the_core(folder: Path) -> None:
+def test_keys_left_out_have_the_defaults_of_the_core(tmp_path: Path) -> None:
     scenario = loaded(
-        folder,
+        tmp_path,
         'duration = "1s"\n[[workers]]\nslots = 1\n[[queues]]\nname = "q"\n'
         '[[loads]]\nname = "l"\nqueue = "q"\n'
         'arrivals = { kind = "burst", count = 2 }\n'
@@ -255,10 +177,10 @@ BAD = [
 
 @pytest.mark.parametrize(("old", "new", "key", "value"), BAD)
 def test_a_bad_value_is_named_with_file_key_and_value(
-    folder: Path, old: str, new: str, key: str, value: str
+    tmp_path: Path, old: str, new: str, key: str, value: str
 ) -> None:
     assert GOOD.count(old) == 1
-    message = refusal(folder, GOOD.replace(old, new))
+    message = refusal(tmp_path, GOOD.replace(old, new))
     assert f"{key}" in message.split(" = ")[0] or f"{key}: " in message
     assert value in message
 
@@ -280,139 +202,27 @@ def test_a_bad_value_is_named_with_file_key_and_value(
         (GOOD + GOOD.partition("\n[[loads]]")[2].join(["[[loads]]", ""]), "newsletter"),
     ],
 )
-def test_a_bad_file_is_refused_in_one_line(folder: Path, text: str, said: str) -> None:
-    assert said in refusal(folder, text)
-
-
-def test_a_file_that_is_not_there_is_named(folder: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"absent\.toml: No such file"):
-        load_scenario(folder / "absent.toml")
-
-
-def test_a_folder_and_bytes_are_no_scenario(folder: Path) -> None:
-    (folder / "bytes.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ScenarioError, match=r"bytes\.toml: "):
-        load_scenario(folder / "bytes.toml")
-    with pytest.raises(ScenarioError, match="directory"):
-        load_scenario(folder)
-
-
-def trace_load(file: str, scale: str = "1.0") -> str:
-    arrivals = f'{{ kind = "trace", file = "{file}", step = "1s", scale = {scale} }}'
-    return GOOD.replace('{ kind = "poisson", per_second = 5 }', arrivals)
-
-
-def test_a_trace_is_found_beside_its_scenario(folder: Path) -> None:
-    (folder / "day.csv").write_text("minute,jobs\n0,10\n2,5\n")
-    (load,) = loaded(folder, trace_load("day.csv", "0.5")).loads
-    assert load.arrivals == Trace(jobs=(5, 0, 3), step_ms=1_000)
-
-
-@pytest.mark.parametrize(
-    ("csv", "said"),
-    [
-        (None, "No such file"),
-        ("", "no column minute"),
-        ("minute,count\n0,1\n", "no column jobs"),
-        ("minute,jobs\n", "no rows"),
-        ("minute,jobs\n0,1.5\n", "line 2: jobs = '1.5'"),
-        ("minute,jobs\n0,-1\n", "line 2: jobs = '-1'"),
-        ("minute,jobs\n0\n", "line 2: jobs = ''"),
-        (f"minute,jobs\n0,{2**63}\n", f"line 2: jobs = {2**63}"),
-        (f"minute,jobs\n{2**63},1\n", f"line 2: minute = {2**63}"),
-        ("minute,jobs\n5,1\n5,1\n", "line 3: minutes must ascend"),
-        ('minute,jobs\n0,"1', "unexpected end"),
-        ('"minute', "unexpected end"),
-    ],
-)
-def test_a_bad_trace_is_refused_in_one_line(
-    folder: Path, csv: str | None, said: str
+def test_a_bad_file_is_refused_in_one_line(
+    tmp_path: Path, text: str, said: str
 ) -> None:
-    if csv is not None:
-        (folder / "day.csv").write_text(csv)
-    message = refusal(folder, trace_load("day.csv"))
-    assert "loads[0].arrivals.file = 'day.csv': " in message
-    assert said in message
+    assert said in refusal(tmp_path, text)
 
 
-def test_a_list_is_sorted_by_time_and_keeps_its_priorities(folder: Path) -> None:
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"absent\.toml: No such file"):
+        load_scenario(tmp_path / "absent.toml")
+
+
+def test_a_folder_and_bytes_are_no_scenario(tmp_path: Path) -> None:
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ScenarioError, match=r"bytes\.toml: "):
+        load_scenario(tmp_path / "bytes.toml")
+    with pytest.raises(ScenarioError, match="directory"):
+        load_scenario(tmp_path)
+
+
+def test_a_list_is_sorted_by_time_and_keeps_its_priorities(tmp_path: Path) -> None:
     arrivals = '{ kind = "list", at = ["2s", "1s", "2s"], priority = [9, 5, 7] }'
     text = GOOD.replace('{ kind = "poisson", per_second = 5 }', arrivals)
-    (load,) = loaded(folder, text).loads
+    (load,) = loaded(tmp_path, text).loads
     assert load.arrivals == Exact(at_ms=(1_000, 2_000, 2_000), priorities=(5, 9, 7))
-
-
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-(2**70), 2**70),
-    st.floats(),
-    st.text(max_size=12),
-    st.sampled_from(
-        ["5s", "1ms", "22:00-06:00", "UTC", "mail", "fair", "steady", "cap"]
-    ),
-)
-VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(
-            st.sampled_from(["kind", "name", "count", "mean", "at", "x", "max"]),
-            inner,
-            max_size=3,
-        ),
-    ),
-    max_leaves=6,
-)
-
-
-def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every value in a parsed file."""
-    if path:
-        yield path
-    if isinstance(tree, dict):
-        for key in tree:
-            yield from places(tree[key], (*path, key))
-    if isinstance(tree, list):
-        for place, inner in enumerate(tree):
-            yield from places(inner, (*path, place))
-
-
-PLACES = list(places(tomllib.loads(GOOD)))
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(place=st.sampled_from(PLACES), value=VALUES)
-def test_any_value_in_any_place_is_taken_or_refused(
-    folder: Path, place: tuple[Any, ...], value: Any
-) -> None:
-    tree = tomllib.loads(GOOD)
-    inner = tree
-    for key in place[:-1]:
-        inner = inner[key]
-    inner[place[-1]] = value
-    said = ""
-    try:
-        loaded(folder, written(tree))
-    except ScenarioError as error:
-        said = str(error)
-    assert len(said.splitlines()) <= 1
-
-
-def written(value: Any, is_top: bool = True) -> str:
-    """TOML, as inline as can be; none is not a value there and becomes a text."""
-    match value:
-        case bool():
-            return str(value).lower()
-        case float() if math.isnan(value) or math.isinf(value):
-            return str(value)
-        case int() | float():
-            return repr(value)
-        case list():
-            return "[" + ", ".join(written(one, False) for one in value) + "]"
-        case dict() if is_top:
-            return "\n".join(f"{key} = {written(value[key], False)}" for key in value)
-        case dict():
-            pairs = (f"{key} = {written(value[key], False)}" for key in value)
-            return "{ " + ", ".join(pairs) + " }"
-    return '"' + "".join(f"\\U{ord(c):08x}" for c in str(value)) + '"'

@@ -121,7 +121,7 @@ def test_arrivals_are_in_order_and_ties_follow_the_loads() -> None:
 
 
 def test_another_load_does_not_change_the_draws_of_the_first() -> None:
-    busy = {
+    busy: dict[str, Any] = {
         "shape": Poisson(per_second=20),
         "service": Service(kind=Spread.EXPONENTIAL, mean_ms=500),
         "tenants": ManyTenants(count=50, zipf=1.0),

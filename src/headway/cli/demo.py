@@ -16,6 +16,7 @@ from headway.sim.scenario_file import load_scenario
 
 SCENARIO: Final = "overload.toml"
 POLICIES: Final = ["headway", "strict", "fifo"]
+_EXAMPLE: Final = Path("examples/scenarios/noisy-tenant-heavy.toml")
 _STORY: Final = """\
 For 100 seconds, 1.8 times as much work arrives as 300 workers can do. Not every promise
 can be kept: what counts is which ones break. Headway keeps payment and default, and lets
@@ -42,7 +43,8 @@ def demo(out: Path) -> None:
     click.echo(_STORY)
     print_comparison(results)
     click.echo(f"\nThe chart is in {chart}: open it in a browser.")
-    click.echo("Try another: headway simulate examples/scenarios/noisy-tenant.toml")
+    if _EXAMPLE.is_file():
+        click.echo(f"Try another: headway simulate {_EXAMPLE} --compare")
 
 
 def _scenario() -> Scenario:

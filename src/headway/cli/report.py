@@ -124,7 +124,14 @@ def _largest(result: Result) -> list[tuple[str, GroupResult]]:
 
 def _waits(found: LaneResult | GroupResult) -> list[str]:
     wait = found.wait_ms
-    return [readable_ms(value) for value in (wait.p50, wait.p99, wait.max)]
+    return [_short(value) for value in (wait.p50, wait.p99, wait.max)]
+
+
+def _short(duration_ms: int) -> str:
+    """Without spaces between parts: columns have to fit beside each other."""
+    text = readable_ms(duration_ms)
+    is_compound = text.count(" ") > 1
+    return text.replace("min", "m").replace(" ", "") if is_compound else text
 
 
 def _limits(result: Result) -> Table:
@@ -146,5 +153,4 @@ def _closing(result: Result) -> Text:
 
 
 def _kept_and_p99(lane: LaneResult) -> Text:
-    wait = readable_ms(lane.wait_ms.p99).replace(" min ", "m").replace(" ", "")
-    return kept(lane.attained).append(f"{wait:>8}", "dim")
+    return kept(lane.attained).append(f"{_short(lane.wait_ms.p99):>9}", "dim")

@@ -17,8 +17,8 @@ from enum import Enum
 
 from headway.core.entitlement import Ledger
 from headway.core.job import Job
-from headway.core.lane import ENTITLED, Turn
 from headway.core.limits import Gauge, Parked
+from headway.core.turn import ENTITLED, Turn
 
 
 class Delivery(Enum):

@@ -5,11 +5,12 @@ from typing import Final
 from headway.core.delivery import Delivery, Limited, check
 from headway.core.entitlement import LEVEL_MS, SLOT, Account, want_of
 from headway.core.job import Job
-from headway.core.lane import ENTITLED, OVER, WINDOW, Strand, Turn
+from headway.core.lane import WINDOW, Strand
 from headway.core.limits import Gauge, RateGauge
 from headway.core.promise import Board
 from headway.core.queue import Queue, Shared
 from headway.core.timers import TimeBuckets
+from headway.core.turn import ENTITLED, OVER, Turn
 
 ASKING: Final = "asking"
 """What a turn is parked on while a throttler is asked about its head."""
@@ -77,9 +78,7 @@ class Dispatch:
             if turn is None:
                 lane_tier.reseat()
                 continue
-            if turn.is_shedding and not ledger.is_danger(now_ms):
-                turn.is_shedding = False
-                turn.seat_at(turn.strand.now(now_ms))
+            if turn.is_shedding and self._shed(turn, now_ms):
                 continue
             job = turn.head()
             outcome = check(turn, job, ledger, now_ms)
@@ -294,19 +293,31 @@ class Dispatch:
         if not job.spec.is_critical:
             turn.strand.lane.queue.slot_gauge.used += 1
 
+    def _shed(self, turn: Turn, now_ms: int) -> bool:
+        """Whether the chosen turn has another head, now that time has passed."""
+        strand_ms = turn.strand.now(now_ms)
+        if not self.ledger.is_danger(now_ms):
+            turn.is_shedding = False
+            turn.seat_at(strand_ms)
+            return True
+        if turn.tier == ENTITLED and turn.shed(strand_ms):
+            turn.seat_at(strand_ms)
+            return True
+        return False
+
     def _put_over(self, turn: Turn, now_ms: int) -> None:
         group = turn.tenancy.account.group
         turn.is_shedding = True
         group.push_over(turn, self.shared.next_number(), now_ms)
         self.ledger.over[group.name] = group
-        turn.move_to(OVER, now_ms)
+        _change_tier(turn, OVER, now_ms)
 
     def _entitle(self, group: Account, now_ms: int, most: int) -> None:
         """Lets turns back within their share, as many as fit."""
         while most > 0 and group.over and not self.ledger.is_over(group, now_ms):
             turn = group.pop_over(self.shared.next_number(), now_ms)
             if turn.tier == OVER:
-                turn.move_to(ENTITLED, now_ms)
+                _change_tier(turn, ENTITLED, now_ms)
                 most -= 1
         if not group.over:
             self.ledger.over.pop(group.name, None)
@@ -316,3 +327,12 @@ class Dispatch:
         self._relaxed_ms = now_ms
         for group in list(self.ledger.over.values())[:RELAX_TURNS]:
             self._entitle(group, now_ms, RELAX_TURNS)
+
+
+def _change_tier(turn: Turn, tier: int, now_ms: int) -> None:
+    """The turn changes between entitled and over share."""
+    if turn.home is not None:
+        turn.home.off(turn)
+        turn.strand.tier(turn.tier).reseat()
+    turn.tier = tier
+    turn.seat_at(turn.strand.now(now_ms))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from headway.core import defaults
 
 if TYPE_CHECKING:
-    from headway.core.lane import Turn
+    from headway.core.turn import Turn
 
 SLOT: Final = 1_000_000
 """What a running job wants: all demand is in millionths of a slot, and an integer."""
@@ -38,6 +38,8 @@ KNOWN_MS: Final = 3_600_000
 """A tenant is remembered for one to two of these after it was last seen."""
 SLOTS_MS: Final = 10_000
 """A peak of slots in use counts for one to two of these."""
+COARSE_SLOTS: Final = 8
+"""Up to so many slots, half a slot more or less is told apart by time."""
 REFRESHED: Final = 32
 """Accounts whose average is brought up to date with each new level, at least."""
 INFINITE: Final = float("inf")
@@ -61,6 +63,7 @@ class Account:
         "name",
         "over",
         "since_ms",
+        "used",
         "want",
         "weight",
     )
@@ -71,6 +74,8 @@ class Account:
         self.want = 0
         self.demand = 0
         """The want, averaged up to `at_ms`."""
+        self.used = 0
+        """The slots it holds, averaged likewise."""
         self.at_ms = now_ms
         self.leased = 0
         self.mean_run_ms = 0.0
@@ -115,8 +120,9 @@ class Account:
         passed_ms = now_ms - self.at_ms
         if passed_ms > 0:
             self.at_ms = now_ms
-            gap = self.want - self.demand
-            self.demand += gap * passed_ms // (passed_ms + AVERAGE_MS)
+            span_ms = passed_ms + AVERAGE_MS
+            self.demand += (self.want - self.demand) * passed_ms // span_ms
+            self.used += (self.leased * SLOT - self.used) * passed_ms // span_ms
 
 
 class WaterLevel:
@@ -171,6 +177,8 @@ class Ledger:
         """Of these, slots used by jobs without a tenant."""
         self.leased_over = 0
         """Of these, slots given to jobs whose tenant was over its share."""
+        self.idle = 0
+        """Worker slots for which a caller waits."""
         self.accounts: dict[str, Account] = {}
         self.nobody = Account("", 1.0, 0)
         self.newcomers = Account("", 1.0, 0)
@@ -228,12 +236,13 @@ class Ledger:
             self.accounts.pop(account.name, None)
 
     def slots(self, now_ms: int) -> int:
-        """Worker slots there seem to be: the most that was in use lately."""
+        """Worker slots there seem to be: the most that was busy or waiting lately."""
+        seen = self.leased + self.idle
         if now_ms - self._peak_since_ms > SLOTS_MS:
-            self._peak_before, self._peak = self._peak, self.leased
+            self._peak_before, self._peak = self._peak, seen
             self._peak_since_ms = now_ms
-        if self.leased > self._peak:
-            self._peak = self.leased
+        if seen > self._peak:
+            self._peak = seen
         return max(self._peak, self._peak_before, 1)
 
     def saw_wait(self, now_ms: int, *, is_danger: bool) -> None:
@@ -253,10 +262,20 @@ class Ledger:
 
     def is_over(self, account: Account, now_ms: int) -> bool:
         """Whether one more start would put the tenant above its level."""
-        group = account.group
-        if group.leased < 1 or now_ms >= self._danger_until_ms or not self.is_active:
+        if now_ms >= self._danger_until_ms or not self.is_active:
             return False
-        return group.leased + 1 > self.level(now_ms) * group.weight
+        group = account.group
+        allowed = self.level(now_ms) * group.weight
+        if allowed >= self.slots(now_ms) - 1:
+            # One that may have every slot shares with nobody.
+            return False
+        if group.leased >= allowed:
+            return True
+        if allowed > COARSE_SLOTS:
+            return False
+        # A part of a slot is one slot for a part of the time.
+        self._water.update(group, now_ms)
+        return group.used > allowed * SLOT
 
     def level(self, now_ms: int) -> float:
         """Slots per weight that everyone may have."""

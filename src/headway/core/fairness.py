@@ -10,8 +10,8 @@ from headway.core.held import HeldClock
 
 if TYPE_CHECKING:
     from headway.core.entitlement import Account
-    from headway.core.lane import Turn
     from headway.core.limits import Gauge
+    from headway.core.turn import Turn
 
 UNIT: Final = 1_000_000
 """Pass of one unit of cost at weight 1; integers, so that order never drifts."""

@@ -14,8 +14,8 @@ from headway.core.config import Order
 from headway.core.errors import QueueFull, WrongState
 from headway.core.fairness import stride_of
 from headway.core.job import Job, JobSpec, check_spec
-from headway.core.lane import Turn
 from headway.core.queue import Queue
+from headway.core.rules import check_shares
 from headway.core.states import JobState
 
 
@@ -25,7 +25,7 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
     rules = queue.rules
     for spec in command.specs:
         check_spec(spec)
-        rules.check_shares(spec)
+        check_shares(rules, spec)
     known = _known(queue, command.specs, now_ms)
     _check_length(queue, len(command.specs) - len(known))
     slos_ms = [queue.slo_class(spec.slo_ms) for spec in command.specs]
@@ -184,13 +184,3 @@ def _fix_level(queue: Queue, job: Job) -> None:
     level = queue.levels.get(tenant, 0) + stride_of(weight)
     job.level = max(level, queue.level_base)
     queue.levels[tenant] = job.level
-
-
-def turns_of(queue: Queue, tenant: str) -> list[Turn]:
-    """All turns of a tenant that stand in a strand of today's rules."""
-    return [
-        strand.turns[tenant]
-        for lane in queue.all_lanes()
-        for strand in lane.strands.values()
-        if tenant in strand.turns
-    ]

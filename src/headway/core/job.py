@@ -12,8 +12,8 @@ from headway.core.windows import WindowSet
 
 if TYPE_CHECKING:
     from headway.core.fairness import Tenancy
-    from headway.core.lane import Turn
     from headway.core.limits import Gauge
+    from headway.core.turn import Turn
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,175 +1,21 @@
-"""Lanes, strands, turns: who may go, and in which order.
+"""Lanes and strands: what can be stopped together, and who goes first in it.
 
 A lane (one queue, one SLO) holds strands, a strand holds turns, a turn holds jobs.
 Each keeps its members on a shelf, so a stopped strand or turn is one member away.
 """
 
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
 from headway.core.fairness import LaneClock, Tenancy
 from headway.core.held import HeldClock
-from headway.core.job import Job
-from headway.core.shelf import DUE, FRESH, NEVER, OFF, Shelf
+from headway.core.shelf import DUE, NEVER, OFF, Shelf
+from headway.core.turn import ENTITLED, OVER, Turn
 from headway.core.windows import WindowSet
 
 if TYPE_CHECKING:
     from headway.core.limits import Gauge
     from headway.core.promise import Board
     from headway.core.queue import Queue
-
-ENTITLED: Final = 0
-OVER: Final = 1
-"""The tier of turns whose tenant is above its fair share."""
-
-SHED_ROWS: Final = 64
-"""Late rows put aside at one go."""
-
-Row = tuple[int, int, int, Job]
-
-
-class Turn:
-    """One tenant in a strand: its ready jobs in key order."""
-
-    __slots__ = (
-        "aim",
-        "count",
-        "home",
-        "is_shedding",
-        "late",
-        "number",
-        "parked_on",
-        "rank",
-        "rows",
-        "seat",
-        "strand",
-        "tenancy",
-        "tier",
-    )
-
-    def __init__(self, strand: "Strand", tenancy: Tenancy, number: int) -> None:
-        self.strand = strand
-        self.tenancy = tenancy
-        self.number = number
-        self.tier = ENTITLED
-        self.rows: list[Row] = []
-        """A heap; rows whose job has left are dropped when they surface."""
-        self.late: list[Row] | None = None
-        """Rows put aside: their promise was broken while their tenant was over."""
-        self.is_shedding = False
-        """Its tenant has more than its share can serve: late jobs step aside."""
-        self.count = 0
-        """Jobs that are really here."""
-        self.parked_on: object | None = None
-        """What stopped it: a gauge, a tenant's rule, or its head being asked about."""
-        self.home: Shelf | None = None
-        self.seat = OFF
-        self.rank = -1
-        self.aim = -1
-
-    def add(self, key: tuple[int, int], job: Job) -> None:
-        heappush(self.rows, (*key, job.seq, job))
-        job.turn = self
-        self.count += 1
-
-    def head(self) -> Job | None:
-        """The job to start next: of a tenant over its share, one still in time."""
-        row = _first_row(self.rows, self)
-        if self.late:
-            late = _first_row(self.late, self)
-            is_in_time_first = self.is_shedding and self.tier == ENTITLED
-            if row is None or (not is_in_time_first and late is not None and late < row):
-                row = late
-        return None if row is None else row[3]
-
-    def remove(self, job: Job) -> None:
-        """The job leaves, from wherever it stands."""
-        job.turn = None
-        self.count -= 1
-        if self.rows and self.rows[0][3] is job:
-            heappop(self.rows)
-
-    def due_ms(self, now_ms: int) -> int:
-        """When its head is due; in the past if it has none."""
-        job = self.head()
-        if job is None:
-            return -1
-        held_ms = now_ms - self.strand.now(now_ms) + self.tenancy.rule.held_ms
-        return job.run_at_ms + self.strand.lane.slo_ms + held_ms - job.shift_ms
-
-    def shed(self, now_ms: int) -> None:
-        """Puts aside what is late already, so that its share keeps other promises."""
-        rows = self.rows
-        slo_ms = self.strand.lane.slo_ms + self.tenancy.rule.held_ms
-        for _ in range(SHED_ROWS):
-            row = _first_row(rows, self)
-            if row is None or row[3].run_at_ms - row[3].shift_ms + slo_ms > now_ms:
-                return
-            if self.late is None:
-                self.late = []
-            heappush(self.late, heappop(rows))
-
-    def come_due(self, now_ms: int) -> None:
-        assert self.home is not None
-        self.home.put(self, DUE, self.rank, NEVER)
-
-    def seat_at(self, now_ms: int) -> None:
-        """Takes its place by its head; `now_ms` is in the time of its strand."""
-        if self.is_shedding and self.tier == ENTITLED:
-            self.shed(now_ms)
-        job = self.head()
-        strand = self.strand
-        tier = strand.tier(self.tier)
-        if job is None or self.parked_on is not None:
-            if self.home is not None:
-                self.home.off(self)
-                tier.reseat()
-            return
-        tenancy = self.tenancy
-        lane = strand.lane
-        if self.home is None and tenancy.pass_ < lane.base:
-            tenancy.pass_ = lane.base
-        aim = job.run_at_ms - job.shift_ms + lane.aim_ms + tenancy.rule.held_ms
-        if aim <= now_ms:
-            tier.shelf.put(self, DUE, tenancy.pass_, NEVER)
-        else:
-            tier.shelf.put(self, FRESH, tenancy.pass_, aim)
-        tier.reseat()
-
-    def move_to(self, tier: int, now_ms: int) -> None:
-        """Changes between entitled and over share; `now_ms` is the partition's."""
-        if self.home is not None:
-            self.home.off(self)
-            self.strand.tier(self.tier).reseat()
-        self.tier = tier
-        self.seat_at(self.strand.now(now_ms))
-
-    def lane_number(self) -> int:
-        return self.strand.tier(self.tier).lane_tier.number
-
-    def pass_now(self) -> int:
-        return self.tenancy.pass_
-
-    def units_wanted(self) -> int:
-        job = self.head()
-        return 0 if job is None else job.cost
-
-    def is_standing(self) -> bool:
-        return self.home is not None and not self.strand.holds
-
-    def unpark(self, now_ms: int) -> None:
-        self.parked_on = None
-        self.seat_at(self.strand.now(now_ms))
-
-
-def _first_row(rows: list[Row], turn: Turn) -> Row | None:
-    """The first row whose job is still here; those before it are dropped."""
-    while rows:
-        if rows[0][3].turn is turn:
-            return rows[0]
-        heappop(rows)
-    return None
-
 
 WINDOW: Final = 1
 KIND: Final = 2

@@ -211,26 +211,26 @@ class SharePool:
         self.is_lending = limit.is_lending
         self.gauges: dict[str, ShareGauge] = {}
 
-    def give_back(self, now_ms: int) -> None:
+    def wake(self, now_ms: int) -> None:
         """Values below their share are served first, borrowers after them."""
         waiting = [g for g in self.gauges.values() if g.parked]
         for gauge in waiting:
             if gauge.used < gauge.share:
                 gauge.wake(now_ms)
-        if self.is_lending and not self.is_owed():
+        if self.is_lending and self.used < self.max and not self.is_owed():
             for gauge in waiting:
                 if gauge.used >= gauge.share:
                     gauge.wake(now_ms)
 
     def is_owed(self) -> bool:
-        """Whether a value below its own share waits for units."""
-        return any(g.used < g.share and g.is_waited_for() for g in self.gauges.values())
+        """Whether a value below its own share wants units."""
+        return any(g.used < g.share and g.is_called() for g in self.gauges.values())
 
 
 class ShareGauge(Gauge):
     """One value's share of a pool."""
 
-    __slots__ = ("pool", "share")
+    __slots__ = ("called", "pool", "share")
 
     def __init__(self, limit: Shares, value: str, pool: SharePool) -> None:
         self.share = shares_of(limit).get(value, 0)
@@ -238,6 +238,8 @@ class ShareGauge(Gauge):
             limit.name, value, limit.max if pool.is_lending else self.share
         )
         self.pool = pool
+        self.called: Parked | None = None
+        """Woken for units of its own share that it has not taken yet."""
         pool.gauges[value] = self
 
     def fits(self, cost: int, member: Parked, now_ms: int) -> bool:
@@ -251,7 +253,11 @@ class ShareGauge(Gauge):
 
     def take(self, cost: int, now_ms: int) -> int:
         units = super().take(cost, now_ms)
+        self.called = None
         self.pool.used += units
+        if self.pool.is_lending:
+            # With the owner served, borrowers may have what is still free.
+            self.pool.wake(now_ms)
         return units
 
     def give_back(self, units: int, now_ms: int) -> None:
@@ -259,7 +265,16 @@ class ShareGauge(Gauge):
         self.pool.used -= units
         assert self.used >= 0
         assert self.pool.used >= 0
-        self.pool.give_back(now_ms)
+        self.pool.wake(now_ms)
+
+    def is_called(self) -> bool:
+        if self.called is not None and not self.called.is_standing():
+            self.called = None
+        return self.called is not None or self.is_waited_for()
+
+    def _unpark(self, member: Parked, now_ms: int) -> None:
+        self.called = member
+        super()._unpark(member, now_ms)
 
 
 REST: Final = "*"

@@ -152,6 +152,7 @@ class Partition:
             return Granted(jobs)
         self._waits += 1
         board.waiters[command] = self._waits
+        self.book.shared.ledger.idle += command.max
         if command.wait_until_ms < TIME_MAX_MS:
             self.book.timers.add(command, command.wait_until_ms)
         self._stirred[board] = None
@@ -191,6 +192,7 @@ class Partition:
                 del stirred[board]
                 continue
             del board.waiters[command]
+            self.book.shared.ledger.idle -= command.max
             if command.wait_until_ms < TIME_MAX_MS:
                 self.book.timers.remove(command, command.wait_until_ms)
             self.book.decision.answers.append((command, Granted(jobs)))
@@ -199,6 +201,7 @@ class Partition:
         """The caller's wait is over: it gets an empty answer."""
         board = self._board(command.queues)
         if board.waiters.pop(command, None) is not None:
+            self.book.shared.ledger.idle -= command.max
             self.book.decision.answers.append((command, Granted([])))
 
     def _board(self, queues: tuple[str, ...] | None) -> Board:

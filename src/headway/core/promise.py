@@ -11,7 +11,8 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
 from headway.core import defaults
-from headway.core.lane import ENTITLED, OVER, LaneTier
+from headway.core.lane import LaneTier
+from headway.core.turn import ENTITLED, OVER
 
 if TYPE_CHECKING:
     from headway.core.commands import Lease

@@ -19,12 +19,13 @@ from headway.core.fairness import (
 from headway.core.gate import Gate
 from headway.core.idempotency import KeyBook
 from headway.core.job import Job
-from headway.core.lane import KIND, Lane, LaneTier, Strand, Turn
+from headway.core.lane import KIND, Lane, LaneTier, Strand
 from headway.core.limits import Gauge
 from headway.core.promise import Board
 from headway.core.replies import ReplyBook
-from headway.core.rules import Rules
+from headway.core.rules import Rules, margin_ms
 from headway.core.shelf import NEVER
+from headway.core.turn import Turn
 
 EMPTIES: Final = 1_024
 """Empty turns kept in a queue before the oldest are dropped."""
@@ -180,7 +181,7 @@ class Queue:
         self.restart_floor(board.starts)
 
     def _margin_ms(self, slo_ms: int) -> int:
-        return self.rules.margin_ms(slo_ms, self.shared.start_cost_ms)
+        return margin_ms(self.rules.config, slo_ms, self.shared.start_cost_ms)
 
     def _lane(self, slo_ms: int, *, is_exempt: bool) -> Lane:
         slo = self.shared.slos.setdefault(slo_ms, SloClass(slo_ms))

@@ -117,7 +117,7 @@ class Rules:
         windows = spec.windows if spec.windows is not None else self.config.windows
         if not self.dims:
             return () if windows is None else (windows,)
-        return (windows, *(self.value(dim, spec) for dim in self.dims))
+        return (windows, *(value_of(dim, spec) for dim in self.dims))
 
     def strand_gauges(self, key: tuple[Any, ...]) -> tuple[Gauge, ...]:
         values = dict(zip(self.dims, key[1:], strict=False))
@@ -150,26 +150,29 @@ class Rules:
             return max(1, round(self.kind(job.spec.kind).mean_run_ms))
         return job.cost or 1
 
-    def check_shares(self, spec: JobSpec) -> None:
-        """Refuses a job that no share could ever let start."""
-        for limit in self.strand_limits:
-            if not isinstance(limit, Shares) or spec.is_critical:
-                continue
-            value = self.value(limit.by, spec)
-            if self.book.gauge(limit, value).max == 0 and limit.max > 0:
-                raise NoShare(f"{limit.by}={value} has no share of limit {limit.name}")
 
-    def margin_ms(self, slo_ms: int, start_cost_ms: int) -> int:
-        """How long before it is due a job is to be started."""
-        if self.config.margin_ms is not None:
-            return min(self.config.margin_ms, slo_ms)
-        wanted = max(slo_ms // defaults.MARGIN_SHARE, start_cost_ms)
-        return min(wanted, slo_ms // 2)
+def check_shares(rules: Rules, spec: JobSpec) -> None:
+    """Refuses a job that no share could ever let start."""
+    for limit in rules.strand_limits:
+        if not isinstance(limit, Shares) or spec.is_critical:
+            continue
+        value = value_of(limit.by, spec)
+        if rules.book.gauge(limit, value).max == 0 and limit.max > 0:
+            raise NoShare(f"{limit.by}={value} has no share of limit {limit.name}")
 
-    @staticmethod
-    def value(dim: str, spec: JobSpec) -> str:
-        if dim == "kind":
-            return spec.kind
-        if dim == "tenant":
-            return spec.tenant
-        return "" if spec.labels is None else spec.labels.get(dim, "")
+
+def margin_ms(config: QueueConfig, slo_ms: int, start_cost_ms: int) -> int:
+    """How long before it is due a job is to be started."""
+    if config.margin_ms is not None:
+        return min(config.margin_ms, slo_ms)
+    wanted = max(slo_ms // defaults.MARGIN_SHARE, start_cost_ms)
+    return min(wanted, slo_ms // 2)
+
+
+def value_of(dim: str, spec: JobSpec) -> str:
+    """What a job is, by "kind", "tenant" or the name of a label."""
+    if dim == "kind":
+        return spec.kind
+    if dim == "tenant":
+        return spec.tenant
+    return "" if spec.labels is None else spec.labels.get(dim, "")

@@ -12,7 +12,7 @@ from headway.core.commands import (
     SetTenant,
     Verdict,
 )
-from headway.core.errors import BadValue, WrongState
+from headway.core.errors import BadValue
 from headway.core.gate import BLOCKED, PAUSED
 from headway.core.job import JobError
 from headway.core.lane import KIND
@@ -135,11 +135,6 @@ def judge(book: Book, command: Judge, now_ms: int) -> Changed:
             life.detach(book, job, now_ms)
             life.bury(book, job, error, now_ms)
     return Changed(1)
-
-
-def check_state(state: JobState, wanted: JobState) -> None:
-    if state is not wanted:
-        raise WrongState(f"the job is {state}, not {wanted}")
 
 
 def _recount(book: Book, queue: Queue, now_ms: int) -> None:

@@ -1,5 +1,6 @@
 """Draws the chart as an image, with matplotlib (the extra `chart`)."""
 
+import warnings
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
@@ -31,7 +32,10 @@ _COLUMNS: Final = 2
 def write_png(path: Path, picture: Picture, theme: str) -> None:
     """Light or dark."""
     # A name like "$x_1$" is text: nothing in it is a formula.
-    with mpl.rc_context({"text.parse_math": False, "font.size": 9.5}):
+    rules = mpl.rc_context({"text.parse_math": False, "font.size": 9.5})
+    with rules, warnings.catch_warnings():
+        # The font may lack the letters of a name: a box is drawn, that is enough.
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
         pen = _Pen(picture, theme)
         figure = pen.grid() if picture.is_comparison else pen.wide()
         figure.savefig(path, dpi=100 * _SCALE, facecolor=pen.inks["paper"])
@@ -131,9 +135,9 @@ class _Pen:
 
     def _captions(self, axes: Axes, curves: list[Curve]) -> None:
         ranked = sorted(curves, key=lambda curve: curve.slo_ms)
-        gap = min(0.082, 1 / max(1, len(ranked)))
+        gap = min(0.092, 1 / max(1, len(ranked)))
         wanted = [self.picture.wait.place(curve.slo_ms) for curve in ranked]
-        places = spaced(wanted, gap, 0.03, 0.98)
+        places = spaced(wanted, gap, 0.05, 0.98)
         for curve, at, place in zip(ranked, wanted, places, strict=True):
             color = self._color(curve)
             across: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
@@ -147,7 +151,7 @@ class _Pen:
             axes.text(1.026, place, name, va="center", **at_name, **across)
             if gap > 0.07:
                 soft: dict[str, Any] = {"color": self.inks["soft"], "fontsize": 8.5}
-                lower = place - 0.037
+                lower = place - 0.042
                 axes.text(1.026, lower, curve.caption, va="center", **soft, **across)
 
     def _load(self, axes: Axes, band: LoadBand) -> None:
@@ -174,6 +178,7 @@ class _Pen:
         note: dict[str, Any] = {"color": self.inks["soft"], "fontsize": 9, "va": "top"}
         is_late = self.picture.time.place(run.duration_ms) > 0.8
         note["ha"] = "right" if is_late else "left"
+        note["bbox"] = {"facecolor": self.inks["paper"], "lw": 0, "pad": 1.5}
         aside_ms = 0.007 * self.picture.time.top * (-1 if is_late else 1)
         waits.text(run.duration_ms + aside_ms, 0.975, "no more arrivals", **note)
 

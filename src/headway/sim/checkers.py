@@ -7,7 +7,7 @@ import msgspec
 from headway.core.config import Concurrency, Limit, QueueConfig, Rate, Shares
 from headway.core.job import JobSpec
 from headway.core.limits import REST, dimension, shares_of
-from headway.core.rules import Rules
+from headway.core.rules import value_of
 from headway.sim.result import LimitUse
 
 
@@ -45,9 +45,8 @@ class LimitChecker:
         start = _Start(spec, cost, queue, [])
         self._running[seq] = start
         for limit in config.limits:
-            value = (
-                Rules.value(dimension(limit) or "", spec) if dimension(limit) else ""
-            )
+            dim = dimension(limit)
+            value = "" if dim is None else value_of(dim, spec)
             match limit:
                 case Rate():
                     self._check_rate(queue, limit, value, cost, at_ms)

@@ -12,6 +12,7 @@ from headway.core import events
 from headway.core.commands import (
     Accepted,
     Ack,
+    Answer,
     Command,
     Configure,
     Decision,
@@ -172,15 +173,24 @@ class World:
             decision = self.partition.decide(commands, self.now_ms)
             commands = []
             for command, answer in decision.answers:
-                if isinstance(answer, Accepted):
-                    self._accepted(self._enqueues.pop(command), answer.seqs)  # type: ignore[arg-type]
-                elif isinstance(answer, Granted):
-                    self._granted(command, answer.jobs, commands)  # type: ignore[arg-type]
-                elif isinstance(answer, RuleBroken):
-                    self._refused(command, answer)
+                self._hear(command, answer, commands)
             self._watch(decision)
             if not commands:
                 return
+
+    def _hear(self, command: Command, answer: Answer, more: list[Command]) -> None:
+        match command, answer:
+            case Lease(), Granted():
+                self._granted(command, answer.jobs, more)
+            case Enqueue(), Accepted():
+                self._accepted(self._enqueues.pop(command), answer.seqs)
+            case Enqueue(), RuleBroken():
+                self._enqueues.pop(command)
+            case _, RuleBroken():
+                name = type(command).__name__
+                raise CheckFailed(f"{name} was refused: {answer}")
+            case _:
+                pass
 
     def _accepted(self, batch: list[Arrival], seqs: list[int]) -> None:
         jobs = self.partition.book.jobs
@@ -190,12 +200,6 @@ class World:
             slo_ms = jobs[seq].slo_ms if seq in jobs else spec.slo_ms or 0
             key = (arrival.queue, slo_ms, spec.tenant, arrival.load)
             self._fates[seq] = _Fate(arrival, key, arrival.fails)
-
-    def _refused(self, command: Command, error: RuleBroken) -> None:
-        if isinstance(command, Enqueue):
-            self._enqueues.pop(command)
-            return
-        raise CheckFailed(f"{type(command).__name__} was refused: {error}")
 
     def _granted(self, lease: Lease, jobs: list[Job], commands: list[Command]) -> None:
         """A slot got its job, and works on it from now on."""
@@ -228,9 +232,6 @@ class World:
             early = arrival.is_reply_early
             at_ms = self.now_ms if early else asked_ms + arrival.reply_after_ms
             self._at(at_ms, lambda: reply)
-        else:
-            # It never comes: the next attempt asks no more.
-            pass
         return Wait(token, key, arrival.reply_timeout_ms)
 
     def _frees(
