@@ -10,7 +10,6 @@ from headway.core.entitlement import Ledger
 from headway.core.errors import LeaseLost, UnknownJob, UnknownQueue
 from headway.core.job import Job
 from headway.core.queue import Queue, Shared
-from headway.core.shelf import NEVER
 from headway.core.states import JobState
 from headway.core.timers import TimeBuckets
 
@@ -79,21 +78,19 @@ class Book:
     def arm(self, job: Job) -> None:
         """Sets the job's one timer to the next moment that matters in its state."""
         at_ms = job.expires_ms
-        match job.state:
-            case JobState.SCHEDULED:
-                at_ms = min(at_ms, job.run_at_ms)
-            case JobState.LEASED:
-                at_ms = min(at_ms, job.lease_until_ms, job.timeout_at_ms)
-            case JobState.WAITING:
-                at_ms = min(at_ms, job.wait_until_ms, job.timeout_at_ms)
-            case JobState.READY:
-                pass
-            case _:
-                at_ms = NEVER
-        if at_ms != job.timer_ms:
-            if job.timer_ms:
-                self.timers.remove(job, job.timer_ms)
-            job.timer_ms = 0
-            if at_ms < NEVER:
-                job.timer_ms = at_ms
+        state = job.state
+        if state is JobState.LEASED:
+            at_ms = min(at_ms, job.lease_until_ms, job.timeout_at_ms)
+        elif state is JobState.SCHEDULED:
+            at_ms = min(at_ms, job.run_at_ms)
+        elif state is JobState.WAITING:
+            at_ms = min(at_ms, job.wait_until_ms, job.timeout_at_ms)
+        elif state is not JobState.READY:
+            at_ms = 0
+        old_ms = job.timer_ms
+        if at_ms != old_ms:
+            if old_ms:
+                self.timers.remove(job, old_ms)
+            job.timer_ms = at_ms
+            if at_ms:
                 self.timers.add(job, at_ms)

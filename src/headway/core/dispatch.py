@@ -14,6 +14,10 @@ from headway.core.turn import ENTITLED, OVER, Turn
 
 ASKING: Final = "asking"
 """What a turn is parked on while a throttler is asked about its head."""
+COST_EVERY_MS: Final = 1_000
+"""How often the cost of a start is worked out anew."""
+COST_MAX_MS: Final = 10_000
+"""The longest interval between free slots that counts as one."""
 RELAX_TURNS: Final = 64
 """Turns let back within their share at one go."""
 
@@ -29,11 +33,16 @@ class Dispatch:
         self.timers = timers
         self.asks: list[Job] = []
         self._relaxed_ms = 0
+        self._freed_ms = 0
+        self._free_interval_ms = 0.0
+        self._cost_ms = 0
 
     def add(self, queue: Queue, job: Job, now_ms: int) -> None:
         """The job is ready: it joins its turn."""
         turn = queue.turn_of(job, now_ms)
         strand = turn.strand
+        if strand.lane.start_cost_ms != self.shared.start_cost_ms:
+            queue.aim_at(strand.lane)
         rule = turn.tenancy.rule
         queue_ms = queue.gate.time(now_ms)
         strand_ms = strand.time(queue_ms)
@@ -95,7 +104,12 @@ class Dispatch:
         strand_ms = now_ms - queue.gate.held_ms - strand.held_ms
         held_ms = now_ms - strand_ms + tenancy.rule.held_ms - job.shift_ms
         wait_ms = now_ms - job.run_at_ms - held_ms
-        self.ledger.saw_wait(now_ms, is_danger=2 * wait_ms > lane.aim_ms)
+        if 2 * wait_ms > lane.aim_ms:
+            self.ledger.saw_danger(now_ms)
+        if lane.started_ms >= 0:
+            interval_ms = now_ms - lane.started_ms
+            lane.start_interval_ms += (interval_ms - lane.start_interval_ms) / 16
+        lane.started_ms = now_ms
         if not lane.is_exempt:
             self._take_units(turn, job, now_ms)
         if tenancy.pass_ > lane.base:
@@ -137,6 +151,13 @@ class Dispatch:
             ledger.leased_without -= 1
         if not job.spec.is_critical:
             queue.slot_gauge.give_back(1, now_ms)
+        interval_ms = min(now_ms - self._freed_ms, COST_MAX_MS)
+        self._freed_ms = now_ms
+        self._free_interval_ms += (interval_ms - self._free_interval_ms) / 64
+        if now_ms >= self._cost_ms + COST_EVERY_MS:
+            self._cost_ms = now_ms
+            cost_ms = self.shared.commit_ms + round(self._free_interval_ms)
+            self.shared.start_cost_ms = cost_ms
 
     def give_back(self, job: Job, now_ms: int) -> None:
         """The job gives back the units of limits that it holds."""

@@ -245,10 +245,9 @@ class Ledger:
             self._peak = seen
         return max(self._peak, self._peak_before, 1)
 
-    def saw_wait(self, now_ms: int, *, is_danger: bool) -> None:
-        """A job starts; `is_danger` if it waited past half of its aim."""
-        if is_danger:
-            self._danger_until_ms = now_ms + DANGER_MS
+    def saw_danger(self, now_ms: int) -> None:
+        """A job starts that has waited past half of its aim."""
+        self._danger_until_ms = now_ms + DANGER_MS
 
     def is_danger(self, now_ms: int) -> bool:
         return self.is_active and now_ms < self._danger_until_ms

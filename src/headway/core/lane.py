@@ -177,6 +177,9 @@ class Lane:
         "queue",
         "ready",
         "slo_ms",
+        "start_cost_ms",
+        "start_interval_ms",
+        "started_ms",
         "strands",
         "tenancies",
     )
@@ -190,6 +193,11 @@ class Lane:
         """How long after it is ready a job reaches its aim: SLO less margin."""
         self.base = 0
         """Pass of the last start in this lane; never moves back."""
+        self.start_cost_ms = 0
+        """What a start cost when the aim was worked out."""
+        self.started_ms = -1
+        self.start_interval_ms = 0.0
+        """Mean time between its newest starts; 0 until there were two."""
         self.ready = 0
         self.strands: dict[tuple[object, ...], Strand] = {}
         self.tenancies: dict[str, Tenancy] = {}

@@ -57,8 +57,21 @@ def lease(book: Book, job: Job, until_ms: int, worker: str, now_ms: int) -> None
     queue.leased += 1
     book.leases[job.token] = job
     book.arm(job)
+    spec = job.spec
     leased = events.Leased(
-        now_ms, *whose(job), job.attempt, job.token, worker, wait_ms, held_ms, until_ms
+        now_ms,
+        job.seq,
+        job.generation,
+        job.queue,
+        job.slo_ms,
+        spec.tenant,
+        spec.kind,
+        job.attempt,
+        job.token,
+        worker,
+        wait_ms,
+        held_ms,
+        until_ms,
     )
     book.write(job, leased)
 

@@ -39,8 +39,10 @@ class Shared(msgspec.Struct, eq=False):
     has_fairness: bool = True
     """False only to compare with schedulers that know no tenants."""
     numbers: int = 0
+    commit_ms: int = 0
+    """What it takes to make a decision durable; the owner tells."""
     start_cost_ms: int = 0
-    """What a start costs: commit p99 and the interval at which slots come free."""
+    """What a start costs: a commit, and the mean interval at which slots come free."""
 
     def next_number(self) -> int:
         self.numbers += 1
@@ -84,7 +86,7 @@ class Queue:
                 self._lane(slo_ms, is_exempt=False)
         for lane in self.all_lanes():
             lane.clock.stride = stride_of(config.weight)
-            lane.aim_ms = lane.slo_ms - self._margin_ms(lane.slo_ms)
+            self.aim_at(lane)
         self.restart_floor(0)
 
     def all_lanes(self) -> list[Lane]:
@@ -180,8 +182,10 @@ class Queue:
             lane.post_on(board)
         self.restart_floor(board.starts)
 
-    def _margin_ms(self, slo_ms: int) -> int:
-        return margin_ms(self.rules.config, slo_ms, self.shared.start_cost_ms)
+    def aim_at(self, lane: Lane) -> None:
+        """Works out the lane's margin by what a start costs now."""
+        cost_ms = lane.start_cost_ms = self.shared.start_cost_ms
+        lane.aim_ms = lane.slo_ms - margin_ms(self.rules.config, lane.slo_ms, cost_ms)
 
     def _lane(self, slo_ms: int, *, is_exempt: bool) -> Lane:
         slo = self.shared.slos.setdefault(slo_ms, SloClass(slo_ms))
@@ -189,7 +193,7 @@ class Queue:
         clock = LaneClock(slo, stride_of(self.rules.config.weight))
         lane = Lane(self, slo_ms, clock if twin is None else twin.clock)
         lane.is_exempt = is_exempt
-        lane.aim_ms = slo_ms - self._margin_ms(slo_ms)
+        self.aim_at(lane)
         (self.exempt if is_exempt else self.lanes)[slo_ms] = lane
         for board in self.boards:
             board.lanes += 1

@@ -35,7 +35,8 @@ from headway.sim.result import Outcomes, Result
 from headway.sim.scenario import Scenario, Workers
 from headway.sim.workload import Arrival, arrivals
 
-Happening = Callable[[], Command | None]
+Happening = Callable[[list[Command]], None]
+"""What comes about at its time: it adds the commands that it leads to."""
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -146,10 +147,9 @@ class World:
     def _happen(self) -> list[Command]:
         commands: list[Command] = []
         agenda = self._agenda
-        while agenda and agenda[0][0] <= self.now_ms:
-            command = heappop(agenda)[2]()
-            if command is not None:
-                commands.append(command)
+        now_ms = self.now_ms
+        while agenda and agenda[0][0] <= now_ms:
+            heappop(agenda)[2](commands)
         return commands
 
     def _arrive(self, commands: list[Command]) -> None:
@@ -179,18 +179,16 @@ class World:
                 return
 
     def _hear(self, command: Command, answer: Answer, more: list[Command]) -> None:
-        match command, answer:
-            case Lease(), Granted():
-                self._granted(command, answer.jobs, more)
-            case Enqueue(), Accepted():
-                self._accepted(self._enqueues.pop(command), answer.seqs)
-            case Enqueue(), RuleBroken():
-                self._enqueues.pop(command)
-            case _, RuleBroken():
-                name = type(command).__name__
-                raise CheckFailed(f"{name} was refused: {answer}")
-            case _:
-                pass
+        if isinstance(command, Lease):
+            assert isinstance(answer, Granted)
+            self._granted(command, answer.jobs, more)
+        elif isinstance(command, Enqueue):
+            batch = self._enqueues.pop(command)
+            if isinstance(answer, Accepted):
+                self._accepted(batch, answer.seqs)
+        elif isinstance(answer, RuleBroken):
+            name = type(command).__name__
+            raise CheckFailed(f"{name} was refused: {answer}")
 
     def _accepted(self, batch: list[Arrival], seqs: list[int]) -> None:
         jobs = self.partition.book.jobs
@@ -231,7 +229,7 @@ class World:
             asked_ms = self.now_ms + arrival.run_ms
             early = arrival.is_reply_early
             at_ms = self.now_ms if early else asked_ms + arrival.reply_after_ms
-            self._at(at_ms, lambda: reply)
+            self._at(at_ms, lambda commands: commands.append(reply))
         return Wait(token, key, arrival.reply_timeout_ms)
 
     def _frees(
@@ -239,10 +237,11 @@ class World:
     ) -> Happening:
         """The slot is free again, and leases anew if its fleet is still there."""
 
-        def happen() -> Command | None:
+        def happen(commands: list[Command]) -> None:
+            if ending is not None:
+                commands.append(ending)
             if until_ms is None or self.now_ms < until_ms:
-                self._at(self.now_ms, lambda: self._lease(lease.queues, until_ms))
-            return ending
+                commands.append(self._lease(lease.queues, until_ms))
 
         return happen
 
@@ -256,19 +255,19 @@ class World:
         epoch_ms = self.scenario.epoch_ms
         until_ms = None if group.until_ms is None else epoch_ms + group.until_ms
 
-        def happen() -> None:
-            for _ in range(group.slots):
-                self._at(self.now_ms, lambda: self._lease(group.queues, until_ms))
+        def happen(commands: list[Command]) -> None:
+            slots = range(group.slots)
+            commands.extend(self._lease(group.queues, until_ms) for _ in slots)
 
         return happen
 
     def _acts(self, action: Any) -> Happening:
-        def happen() -> Command:
+        def happen(commands: list[Command]) -> None:
             command = action_command(action, self.configs[action.queue])
             if isinstance(command, Configure):
                 self.configs[action.queue] = command.config
                 self.limits.reconfigured(command.config)
-            return command
+            commands.append(command)
 
         return happen
 

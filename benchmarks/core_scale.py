@@ -1,0 +1,346 @@
+"""What a job costs the core: by tenants, strands, lanes, backlog and features.
+
+A cycle is enqueue, lease, ack, in batches of 100 jobs, over a backlog that stands as
+it is. Each case has a process of its own, in which it takes turns with its peer, so
+that both meet the same machine; only CPU time inside `Partition.decide` counts.
+"""
+
+import argparse
+import gc
+import json
+import random
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.figure import Figure
+from benchmarks.memory import resident_bytes
+from headway.core.commands import Ack, Command, Configure, Enqueue, Granted, Lease
+from headway.core.config import Concurrency, QueueConfig, Rate, Shares
+from headway.core.job import Job, JobSpec
+from headway.core.partition import Partition
+from headway.core.windows import Window, WindowSet
+
+BATCH = 100
+JOBS = 5_000
+"""Jobs in one repetition."""
+REPETITIONS = 12
+WARM_UP = 2
+STEP_MS = 5
+START_MS = 1_762_300_800_000
+"""A Wednesday at midnight, UTC."""
+SEED = 20_251_115
+PAYLOAD = b"x" * 200
+
+MakeSpec = Callable[[int, int], JobSpec]
+"""From the value (which tenant, strand or lane) and a number of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What stands ready, and what arrives."""
+
+    name: str
+    queues: Sequence[QueueConfig]
+    spec: MakeSpec
+    values: int = 1
+    """Tenants, strands or lanes; dealt out to the queues in equal parts."""
+    backlog: int = 1_000
+    """Jobs that stand ready, the same number for each value."""
+    is_full: bool = False
+    """Every value runs as much as its limit lets it: each start wakes a parked one."""
+    late_ms: int = 0
+    """How long the backlog has stood when measuring begins."""
+
+
+class Bench:
+    """One case, built and ready to be measured."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.partition = Partition()
+        self.now_ms = START_MS
+        self._chance = random.Random(SEED)
+        self._numbers = 0
+        self._tokens: deque[int] = deque()
+        self._started: list[Job] = []
+        self.partition.decide([Configure(config) for config in case.queues], START_MS)
+        if case.is_full:
+            self._fill(case.values)
+            self._occupy()
+        self._fill(case.backlog)
+        if case.is_full:
+            assert not self._decide([Lease(max=BATCH)])
+        else:
+            self._fill(BATCH)
+            self._keep(self._decide([Lease(max=BATCH)]))
+        self.now_ms += case.late_ms
+
+    def repeat(self) -> float:
+        """Seconds of CPU for the cycles of `JOBS` jobs."""
+        spent = 0.0
+        for batch in self._batches():
+            tokens = [self._tokens.popleft() for _ in range(BATCH)]
+            commands = [Ack(tokens), *batch, Lease(max=BATCH)]
+            self.now_ms += STEP_MS
+            began = time.process_time()
+            decision = self.partition.decide(commands, self.now_ms)
+            spent += time.process_time() - began
+            answer = decision.answers[-1][1]
+            assert isinstance(answer, Granted)
+            assert len(answer.jobs) == BATCH, f"{self.case.name}: {len(answer.jobs)}"
+            self._keep(answer.jobs)
+        return spent
+
+    def _batches(self) -> Iterator[list[Enqueue]]:
+        """What arrives: anything, but where limits are full, more of what started."""
+        steps = JOBS // BATCH
+        if self.case.is_full:
+            for _ in range(steps):
+                name = self.case.queues[0].name
+                yield [Enqueue(name, [job.spec for job in self._started])]
+            return
+        yield from [[self._any()] for _ in range(steps)]
+
+    def _any(self) -> Enqueue:
+        case = self.case
+        share = case.values // len(case.queues)
+        which = self._chance.randrange(len(case.queues))
+        picked = (self._chance.randrange(share) for _ in range(BATCH))
+        specs = [self._spec(which * share + value) for value in picked]
+        return Enqueue(case.queues[which].name, specs)
+
+    def _fill(self, jobs: int) -> None:
+        """Enqueues so many, evenly over all values, in a random order."""
+        case = self.case
+        share = case.values // len(case.queues)
+        for number, config in enumerate(case.queues):
+            mine = range(number * share, (number + 1) * share)
+            count = -(-jobs // len(case.queues))
+            specs = [self._spec(mine[turn % share]) for turn in range(count)]
+            self._chance.shuffle(specs)
+            for first in range(0, count, 1_000):
+                self._decide([Enqueue(config.name, specs[first : first + 1_000])])
+
+    def _occupy(self) -> None:
+        while jobs := self._decide([Lease(max=1_000)]):
+            self._tokens.extend(job.token for job in jobs)
+            self._started = jobs[:BATCH]
+        self._chance.shuffle(self._tokens)
+
+    def _decide(self, commands: list[Command]) -> list[Job]:
+        answer = self.partition.decide(commands, self.now_ms).answers[-1][1]
+        return answer.jobs if isinstance(answer, Granted) else []
+
+    def _keep(self, jobs: list[Job]) -> None:
+        self._started = jobs
+        self._tokens.extend(job.token for job in jobs)
+
+    def _spec(self, value: int) -> JobSpec:
+        self._numbers += 1
+        return self.case.spec(value, self._numbers)
+
+
+def of_tenant(value: int, _: int) -> JobSpec:
+    return JobSpec(tenant=f"tenant-{value}", payload=PAYLOAD)
+
+
+def of_server(value: int, _: int) -> JobSpec:
+    labels = {"server": f"server-{value}"}
+    return JobSpec(tenant="tenant-0", payload=PAYLOAD, labels=labels)
+
+
+def of_lane(value: int, _: int) -> JobSpec:
+    return JobSpec(tenant="tenant-0", payload=PAYLOAD, slo_ms=SLOS_MS[value % 16])
+
+
+def bare(_: int, __: int) -> JobSpec:
+    return JobSpec(payload=PAYLOAD)
+
+
+def featured(value: int, number: int) -> JobSpec:
+    return JobSpec(
+        kind=f"kind-{number % 3}",
+        tenant=f"tenant-{value}",
+        payload=PAYLOAD,
+        priority=number % 5,
+        labels={"region": REGIONS[number % 3], "server": f"server-{number % 10}"},
+        idempotency_key=f"key-{number}",
+    )
+
+
+SLOS_MS = tuple(30_000 + 20 * number for number in range(16))
+"""Close to each other, so that all lanes are visited and not only the shortest."""
+REGIONS = ("east", "north", "west")
+PLAIN = QueueConfig(name="plain")
+CAPPED = QueueConfig(name="capped", limits=(Concurrency("each", 1, per="tenant"),))
+WIDE = QueueConfig(name="wide", limits=(Concurrency("server", 10, per="server"),))
+NARROW = QueueConfig(name="narrow", limits=(Concurrency("server", 1, per="server"),))
+LANES = [QueueConfig(name=f"queue-{n}", slos_ms=SLOS_MS) for n in range(625)]
+FEATURES = QueueConfig(
+    name="featured",
+    windows=WindowSet((Window.parse("22:00-21:00", "Europe/Berlin"),)),
+    limits=(
+        Concurrency("all", 10_000),
+        Rate("starts", 1_000_000, 1_000),
+        Shares("regions", 10_000, "region", {"east": 40, "north": 30, "west": 30}),
+        Concurrency("server", 1_000, per="server"),
+        Concurrency("tenant", 1_000, per="tenant"),
+    ),
+)
+
+BASE = Case("1 tenant, 1 strand, 1 lane", [PLAIN], of_tenant)
+OFF = Case("all features off", [PLAIN], bare, backlog=10_000)
+
+CASES: dict[str, tuple[Case, Case, float | None]] = {
+    "tenants-1k": (
+        Case("1,000 tenants", [PLAIN], of_tenant, 1_000, 10_000),
+        BASE,
+        2.0,
+    ),
+    "tenants-100k": (
+        Case("100,000 tenants", [PLAIN], of_tenant, 100_000, 100_000),
+        BASE,
+        2.0,
+    ),
+    "tenants-1m": (
+        Case("1,000,000 tenants", [PLAIN], of_tenant, 1_000_000, 1_000_000),
+        BASE,
+        2.0,
+    ),
+    "tenants-1m-late": (
+        Case(
+            "1,000,000 tenants, all late",
+            [PLAIN],
+            of_tenant,
+            1_000_000,
+            1_000_000,
+            late_ms=60_000,
+        ),
+        BASE,
+        None,
+    ),
+    "capped-1m": (
+        Case(
+            "1,000,000 capped tenants",
+            [CAPPED],
+            of_tenant,
+            1_000_000,
+            1_000_000,
+            is_full=True,
+        ),
+        BASE,
+        2.0,
+    ),
+    "strands-100k": (
+        Case("100,000 strands", [WIDE], of_server, 100_000, 100_000),
+        BASE,
+        2.0,
+    ),
+    "strands-100k-full": (
+        Case(
+            "100,000 strands, all at their limit",
+            [NARROW],
+            of_server,
+            100_000,
+            100_000,
+            is_full=True,
+        ),
+        BASE,
+        2.0,
+    ),
+    "lanes-10k": (Case("10,000 lanes", LANES, of_lane, 10_000, 10_000), BASE, 2.0),
+    "lanes-10k-late": (
+        Case(
+            "10,000 lanes, all late", LANES, of_lane, 10_000, 1_000_000, late_ms=60_000
+        ),
+        BASE,
+        None,
+    ),
+    "backlog-1m": (
+        Case("1,000,000 jobs in one turn", [PLAIN], of_tenant, 1, 1_000_000),
+        Case("1 job in one turn", [PLAIN], of_tenant, 1, 1),
+        2.0,
+    ),
+    "features": (
+        Case("all features on", [FEATURES], featured, 1_000, 10_000),
+        OFF,
+        1.5,
+    ),
+}
+"""By key: the case, its peer, and the greatest ratio that is good enough."""
+
+
+def measure(key: str) -> dict[str, float]:
+    """The best repetition of a case and of its peer, in microseconds a job."""
+    case, peer, _ = CASES[key]
+    before_bytes = resident_bytes()
+    bench = Bench(case)
+    used_bytes = resident_bytes() - before_bytes
+    base = Bench(peer)
+    # As a server does once its backlog is read: what stays is not walked again.
+    gc.collect()
+    gc.freeze()
+    gc.collect()
+    times: list[tuple[float, float]] = []
+    for _ in range(WARM_UP + REPETITIONS):
+        times.append((base.repeat(), bench.repeat()))
+    best_base, best = (min(column) for column in zip(*times[WARM_UP:], strict=True))
+    return {
+        "us": best * 1e6 / JOBS,
+        "peer_us": best_base * 1e6 / JOBS,
+        "ratio": best / best_base,
+        "resident_mb": used_bytes / 1e6,
+    }
+
+
+def in_own_process(key: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.core_scale", "--only", key]
+    answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    results: dict[str, float] = json.loads(answer.stdout)
+    return results
+
+
+def run() -> list[Figure]:
+    figures: list[Figure] = []
+    for key in CASES:
+        print(f"  {key} ...", file=sys.stderr, flush=True)
+        figures += figures_of(key, in_own_process(key))
+    return figures
+
+
+def figures_of(key: str, results: dict[str, float]) -> list[Figure]:
+    case, peer, ceiling = CASES[key]
+    note = (
+        f"{case.backlog:,} jobs ready; best of {REPETITIONS} × {JOBS:,} jobs, gc.freeze "
+        f"after building; {results['resident_mb']:,.0f} MB"
+    )
+    ratio_note = f"to {peer.name} ({results['peer_us']:.1f} µs) in the same process"
+    return [
+        Figure(case.name, results["us"], "µs/job", note=note),
+        Figure(
+            f"{case.name}: ratio",
+            results["ratio"],
+            "×",
+            ceiling=ceiling,
+            note=ratio_note,
+        ),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=CASES, help="one case, as JSON")
+    options = parser.parse_args()
+    if options.only:
+        print(json.dumps(measure(options.only)))
+        return
+    for figure in run():
+        print(f"{figure.name:45} {figure.value:9.2f} {figure.unit:7} {figure.note}")
+
+
+if __name__ == "__main__":
+    main()
