@@ -110,13 +110,17 @@ class Dispatch:
             interval_ms = now_ms - lane.started_ms
             lane.start_interval_ms += (interval_ms - lane.start_interval_ms) / 16
         lane.started_ms = now_ms
-        if not lane.is_exempt:
+        rules = queue.rules
+        if not lane.is_exempt and (
+            rules.gauges or strand.gauges or tenancy.rule.gauges
+        ):
             self._take_units(turn, job, now_ms)
         if tenancy.pass_ > lane.base:
             lane.base = tenancy.pass_
         if not job.is_charged:
             job.is_charged = True
-            tenancy.pass_ += queue.rules.charge_of(job) * tenancy.rule.stride
+            cost = rules.charge_of(job) if rules.is_by_time else job.cost or 1
+            tenancy.pass_ += cost * tenancy.rule.stride
         if lane.entitled.is_due:
             lane.clock.charge(1)
         if job.level > queue.level_base:
@@ -283,9 +287,8 @@ class Dispatch:
             *strand.gauges,
             *turn.tenancy.rule.gauges,
         )
-        if gauges:
-            job.holds = tuple((g, g.take(job.cost, now_ms)) for g in gauges)
-            self._settle_reservations(turn, gauges)
+        job.holds = tuple((g, g.take(job.cost, now_ms)) for g in gauges)
+        self._settle_reservations(turn, gauges)
 
     def _settle_reservations(self, turn: Turn, gauges: tuple[Gauge, ...]) -> None:
         tier = turn.strand.tier(turn.tier)

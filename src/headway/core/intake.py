@@ -23,14 +23,25 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
     """All of the jobs or none: everything is checked before anything changes."""
     queue = book.queue(command.queue)
     rules = queue.rules
-    for spec in command.specs:
+    specs = command.specs
+    has_keys = False
+    for spec in specs:
         check_spec(spec)
-        check_shares(rules, spec)
-    known = _known(queue, command.specs, now_ms)
-    _check_length(queue, len(command.specs) - len(known))
-    slos_ms = [queue.slo_class(spec.slo_ms) for spec in command.specs]
-    seqs: list[int] = []
-    for number, (spec, slo_ms) in enumerate(zip(command.specs, slos_ms, strict=True)):
+        if spec.idempotency_key is not None:
+            has_keys = True
+        if rules.strand_limits:
+            check_shares(rules, spec)
+    known = _known(queue, specs, now_ms) if has_keys else {}
+    _check_length(queue, len(specs) - len(known))
+    slos_ms = [queue.slo_class(spec.slo_ms) for spec in specs]
+    if not known:
+        seqs = [
+            _accept(book, queue, spec, slo_ms, now_ms)
+            for spec, slo_ms in zip(specs, slos_ms, strict=True)
+        ]
+        return Accepted(seqs)
+    seqs = []
+    for number, (spec, slo_ms) in enumerate(zip(specs, slos_ms, strict=True)):
         seq = known.get(number)
         if seq is None:
             seq = _accept(book, queue, spec, slo_ms, now_ms)

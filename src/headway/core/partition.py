@@ -61,6 +61,7 @@ _HANDLERS: dict[type, Handler] = {
     Judge: rulings.judge,
     PutSchedule: schedules.put,
     DropSchedule: schedules.drop,
+    Tick: lambda book, command, now_ms: Changed(0),
 }
 
 
@@ -83,6 +84,11 @@ class Partition:
         self._stirred: dict[Board, None] = {}
         """Boards with callers waiting, to which something was posted."""
         self._waits = 0
+        self._handlers: dict[type, Handler] = {
+            **_HANDLERS,
+            Lease: self._lease,
+            Configure: self._configure,
+        }
 
     def decide(self, commands: Sequence[Command], now_ms: int) -> Decision:
         """Carries out the commands in their order. Time never goes back."""
@@ -92,10 +98,11 @@ class Partition:
         book = self.book
         book.open_decision()
         decision = book.decision
+        handlers = self._handlers
         self._fire_timers(now_ms)
         for command in commands:
             try:
-                answer = self._carry_out(command, now_ms)
+                answer = handlers[type(command)](book, command, now_ms)
             except RuleBroken as error:
                 answer = error
             if answer is not None:
@@ -107,15 +114,6 @@ class Partition:
     def next_ms(self) -> int | None:
         """When `decide` must be called again if no command comes before."""
         return self.book.timers.next_ms()
-
-    def _carry_out(self, command: Command, now_ms: int) -> Answer | None:
-        if isinstance(command, Lease):
-            return self._lease(command, now_ms)
-        if isinstance(command, Configure):
-            return self._configure(command, now_ms)
-        if isinstance(command, Tick):
-            return Changed(0)
-        return _HANDLERS[type(command)](self.book, command, now_ms)
 
     def _fire_timers(self, now_ms: int) -> None:
         timers = self.book.timers
@@ -132,18 +130,18 @@ class Partition:
                     assert isinstance(timer, Lease)
                     self._give_up(timer)
 
-    def _configure(self, command: Configure, now_ms: int) -> Changed:
+    def _configure(self, book: Book, command: Configure, now_ms: int) -> Changed:
         name = command.config.name
-        is_new = name not in self.book.queues
-        changed = rulings.configure(self.book, command, now_ms)
+        is_new = name not in book.queues
+        changed = rulings.configure(book, command, now_ms)
         if is_new:
-            queue = self.book.queues[name]
+            queue = book.queues[name]
             for board in self._boards.values():
                 if board.key is None or name in board.key:
                     queue.show_on(board)
         return changed
 
-    def _lease(self, command: Lease, now_ms: int) -> Granted | None:
+    def _lease(self, book: Book, command: Lease, now_ms: int) -> Granted | None:
         if not 1 <= command.max <= 10_000:
             raise BadValue("max", command.max, "must be from 1 to 10000")
         board = self._board(command.queues)
@@ -152,9 +150,9 @@ class Partition:
             return Granted(jobs)
         self._waits += 1
         board.waiters[command] = self._waits
-        self.book.shared.ledger.idle += command.max
+        book.shared.ledger.idle += command.max
         if command.wait_until_ms < TIME_MAX_MS:
-            self.book.timers.add(command, command.wait_until_ms)
+            book.timers.add(command, command.wait_until_ms)
         self._stirred[board] = None
         return None
 

@@ -145,10 +145,8 @@ class Rules:
                 return job.priority, job.run_at_ms
 
     def charge_of(self, job: Job) -> int:
-        """What a start of the job costs its tenant."""
-        if self.is_by_time:
-            return max(1, round(self.kind(job.spec.kind).mean_run_ms))
-        return job.cost or 1
+        """What a start costs its tenant where run time is what counts."""
+        return max(1, round(self.kind(job.spec.kind).mean_run_ms))
 
 
 def check_shares(rules: Rules, spec: JobSpec) -> None:

@@ -35,7 +35,7 @@ Entry = tuple[int, int, Any]
 class Shelf:
     """Turns of a strand, or strands of a lane."""
 
-    __slots__ = ("ahead", "due", "fresh", "size")
+    __slots__ = ("ahead", "due", "fresh", "size", "solo")
 
     def __init__(self) -> None:
         self.due: list[Entry] = []
@@ -45,14 +45,26 @@ class Shelf:
         self.ahead: list[Entry] = []
         """By the time at which a member is due, or has more that is due."""
         self.size = 0
+        self.solo: Any = None
+        """The only member, while there is but one: it needs no heap."""
 
     def put(self, member: Member, seat: int, rank: int, aim: int) -> None:
         """Seats a member, or moves it. `aim` is when it must be looked at again."""
         if member.home is not self:
             member.home = self
-            member.seat = OFF
-            member.aim = -1
             self.size += 1
+            if self.size == 1:
+                self.solo = member
+            else:
+                member.seat = OFF
+                member.aim = -1
+                if self.solo is not None:
+                    self._make_room()
+        if self.solo is member:
+            member.rank = rank
+            member.seat = seat
+            member.aim = aim
+            return
         if member.rank != rank or member.seat != seat:
             member.rank = rank
             member.seat = seat
@@ -69,14 +81,25 @@ class Shelf:
 
     def off(self, member: Member) -> None:
         """Takes a member away; its entries are dropped when they surface."""
-        if member.home is self:
-            member.home = None
-            member.seat = OFF
-            member.aim = -1
-            self.size -= 1
+        if member.home is not self:
+            return
+        member.home = None
+        member.seat = OFF
+        member.aim = -1
+        self.size -= 1
+        if self.solo is member:
+            self.solo = None
+        elif self.size == 0:
+            self.due.clear()
+            self.fresh.clear()
+            self.ahead.clear()
 
     def settle(self, now_ms: int) -> None:
         """Seats anew all whose aim has come by `now_ms`."""
+        if self.solo is not None:
+            if self.solo.aim <= now_ms:
+                self.solo.come_due(now_ms)
+            return
         ahead = self.ahead
         while ahead and ahead[0][0] <= now_ms:
             aim, _, member = heappop(ahead)
@@ -85,6 +108,8 @@ class Shelf:
 
     def first(self) -> Any:
         """The lowest pass among the due, else among the fresh; None when empty."""
+        if self.solo is not None or self.size == 0:
+            return self.solo
         heap = self.due
         while heap:
             rank, _, member = heap[0]
@@ -101,6 +126,8 @@ class Shelf:
 
     def next_aim(self) -> int:
         """When the next fresh member is due; NEVER when there is none."""
+        if self.solo is not None:
+            return int(self.solo.aim)
         ahead = self.ahead
         while ahead:
             aim, _, member = ahead[0]
@@ -108,6 +135,15 @@ class Shelf:
                 return aim
             heappop(ahead)
         return NEVER
+
+    def _make_room(self) -> None:
+        """A second member comes: the first takes its places in the heaps."""
+        solo = self.solo
+        self.solo = None
+        heap = self.due if solo.seat == DUE else self.fresh
+        heappush(heap, (solo.rank, solo.number, solo))
+        if solo.aim < NEVER:
+            heappush(self.ahead, (solo.aim, solo.number, solo))
 
     def _compact(self) -> None:
         """Drops stale entries, and all but one of a member's equal ones."""
