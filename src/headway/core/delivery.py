@@ -67,7 +67,7 @@ def check(
         return limited
     if rules.config.slot_share < 1.0:
         gauge = lane.queue.slot_gauge
-        gauge.max = max(1, int(rules.config.slot_share * ledger.slots(now_ms)))
+        gauge.max = lane.queue.slots_allowed(now_ms)
         if not gauge.fits(1, lane.queue.gate, now_ms):
             return Limited(gauge, lane.queue.gate)
     if (

@@ -4,6 +4,7 @@ from typing import Final
 
 from headway.core.delivery import Delivery, Limited, check
 from headway.core.entitlement import LEVEL_MS, SLOT, Account, want_of
+from headway.core.fairness import Tenancy
 from headway.core.job import Job
 from headway.core.lane import WINDOW, Strand
 from headway.core.limits import Gauge, RateGauge
@@ -12,8 +13,6 @@ from headway.core.queue import Queue, Shared
 from headway.core.timers import TimeBuckets
 from headway.core.turn import ENTITLED, OVER, Turn
 
-ASKING: Final = "asking"
-"""What a turn is parked on while a throttler is asked about its head."""
 COST_EVERY_MS: Final = 1_000
 """How often the cost of a start is worked out anew."""
 COST_MAX_MS: Final = 10_000
@@ -36,6 +35,7 @@ class Dispatch:
         self._freed_ms = 0
         self._free_interval_ms = 0.0
         self._cost_ms = 0
+        self._short_of_slots: dict[Queue, None] = {}
 
     def add(self, queue: Queue, job: Job, now_ms: int) -> None:
         """The job is ready: it joins its turn."""
@@ -46,11 +46,11 @@ class Dispatch:
         rule = turn.tenancy.rule
         queue_ms = queue.gate.time(now_ms)
         strand_ms = strand.time(queue_ms)
+        job.shift_ms = now_ms - strand_ms - job.credit_ms
+        job.credit_ms = 0
         if rule.holds or rule.held_ms:
-            job.shift_ms = now_ms - strand_ms + queue_ms - rule.time(queue_ms)
-        else:
-            job.shift_ms = now_ms - strand_ms
-        self._join(turn, job, strand_ms)
+            job.shift_ms += queue_ms - rule.time(queue_ms)
+        self._join(turn, job, strand_ms, now_ms)
         queue.ready += 1
         strand.lane.ready += 1
         if turn.tenancy.name:
@@ -69,9 +69,11 @@ class Dispatch:
         self._leave(queue, turn, job)
         if turn.tenancy.name:
             self.ledger.wants(turn.tenancy.account, -job.want, now_ms)
-        if turn.parked_on is ASKING and is_head:
+        if turn.parked_on is job:
             turn.parked_on = None
+            is_head = True
         if is_head:
+            self._reconsider(turn, now_ms)
             turn.seat_at(turn.strand.now(now_ms))
 
     def next(self, board: Board, now_ms: int) -> Turn | None:
@@ -103,7 +105,11 @@ class Dispatch:
         tenancy = turn.tenancy
         strand_ms = now_ms - queue.gate.held_ms - strand.held_ms
         held_ms = now_ms - strand_ms + tenancy.rule.held_ms - job.shift_ms
+        # Holds of a strand and of a tenant at once count twice, but never more
+        # than all of the time.
+        held_ms = min(held_ms, now_ms - job.run_at_ms)
         wait_ms = now_ms - job.run_at_ms - held_ms
+        job.credit_ms = held_ms
         if 2 * wait_ms > lane.aim_ms:
             self.ledger.saw_danger(now_ms)
         if lane.started_ms >= 0:
@@ -128,7 +134,7 @@ class Dispatch:
         self._occupy(job, turn, now_ms)
         self._leave(queue, turn, job)
         turn.seat_at(strand_ms)
-        return max(0, wait_ms), held_ms
+        return wait_ms, held_ms
 
     def vacate(self, queue: Queue, job: Job, now_ms: int) -> None:
         """The job gives its worker slot back, whatever it does next."""
@@ -169,6 +175,16 @@ class Dispatch:
         for gauge, units in holds:
             gauge.give_back(units, now_ms)
 
+    def slots_joined(self, now_ms: int) -> None:
+        """There may be more worker slots: queues at their share of them look again."""
+        for queue in list(self._short_of_slots):
+            gauge = queue.slot_gauge
+            if queue.gate.parked_on is gauge:
+                gauge.max = queue.slots_allowed(now_ms)
+                gauge.wake(now_ms)
+            if queue.gate.parked_on is not gauge:
+                del self._short_of_slots[queue]
+
     def fire(self, timer: Strand | RateGauge, now_ms: int) -> None:
         """A window opens, or a rate has units again."""
         if isinstance(timer, Strand):
@@ -182,14 +198,31 @@ class Dispatch:
     def verdict(self, job: Job, now_ms: int) -> None:
         """The throttler has spoken: the turn goes on."""
         turn = job.turn
-        if turn is not None and turn.parked_on is ASKING:
+        if turn is not None and turn.parked_on is job:
             turn.unpark(now_ms)
 
-    def _join(self, turn: Turn, job: Job, strand_ms: int) -> None:
+    def _join(self, turn: Turn, job: Job, strand_ms: int, now_ms: int) -> None:
         turn.add(turn.strand.lane.queue.rules.key_of(job), job)
         turn.tenancy.ready += 1
         if turn.rows[0][3] is job or turn.late:
+            if turn.count > 1:
+                self._reconsider(turn, now_ms, is_big_only=True)
             turn.seat_at(strand_ms)
+
+    def _reconsider(
+        self, turn: Turn, now_ms: int, *, is_big_only: bool = False
+    ) -> None:
+        """Another job is at the head: what the old one waited for may not stop it."""
+        gate = turn.strand.lane.queue.gate
+        tier = turn.strand.tier(turn.tier)
+        for member in (turn, tier, gate):
+            gauge = member.parked_on
+            if isinstance(gauge, Gauge) and (not is_big_only or gauge.big is member):
+                gauge.let_go(member, now_ms)
+                if member is tier:
+                    tier.reseat()
+                elif member is gate:
+                    gate.queue.reseat()
 
     def _leave(self, queue: Queue, turn: Turn, job: Job) -> None:
         turn.remove(job)
@@ -220,7 +253,7 @@ class Dispatch:
                 turn.seat_at(strand.now(now_ms))
             case Delivery.ASK:
                 assert job is not None
-                turn.parked_on = ASKING
+                turn.parked_on = job
                 self.asks.append(job)
                 turn.seat_at(strand.now(now_ms))
             case Delivery.OVER:
@@ -233,6 +266,9 @@ class Dispatch:
         queue = turn.strand.lane.queue
         if member is queue.gate:
             queue.gate.cost = cost
+        if gauge is queue.slot_gauge:
+            queue.gate.cost = 1
+            self._short_of_slots[queue] = None
         # It has no call on the units of gauges that did not stop it.
         for other in (*turn.strand.gauges, *turn.tenancy.rule.gauges):
             if other is not gauge:
@@ -265,20 +301,38 @@ class Dispatch:
         target = queue.turn_of(job, now_ms)
         target.strand.lane.ready += 1
         strand_ms = target.strand.now(now_ms)
+        self._want_moves(job, turn.tenancy, target.tenancy, now_ms)
         # Time that it was held stays to its credit.
         job.shift_ms += turn.strand.now(now_ms) - strand_ms
-        self._join(target, job, strand_ms)
+        self._join(target, job, strand_ms, now_ms)
+
+    def _want_moves(
+        self, job: Job, source: Tenancy, target: Tenancy, now_ms: int
+    ) -> None:
+        if source.account is not target.account:
+            if source.name:
+                self.ledger.wants(source.account, -job.want, now_ms)
+            if target.name:
+                self.ledger.wants(target.account, job.want, now_ms)
 
     def _close(self, strand: Strand, now_ms: int) -> None:
         """The window was open until a known moment: it may be again, or be closed."""
         windows = strand.windows
         assert windows is not None
+        gate = strand.lane.queue.gate
         if windows.is_open(now_ms):
             strand.closes_ms = windows.closes_ms(now_ms)
-        else:
-            closed_ms = strand.closes_ms if strand.closes_ms >= 0 else now_ms
-            strand.hold(WINDOW, closed_ms, is_on=True)
-            self.timers.add(strand, windows.opens_ms(now_ms))
+            strand.closes_held_ms = gate.held_ms
+            return
+        since_ms = gate.time(now_ms)
+        if strand.closes_ms >= 0:
+            # Nobody looked when it closed. Time that the queue was held since then
+            # is counted there already.
+            unseen_ms = now_ms - strand.closes_ms
+            unseen_ms -= gate.held_ms - strand.closes_held_ms
+            since_ms -= max(0, unseen_ms)
+        strand.hold_since(WINDOW, since_ms)
+        self.timers.add(strand, windows.opens_ms(now_ms))
 
     def _take_units(self, turn: Turn, job: Job, now_ms: int) -> None:
         strand = turn.strand

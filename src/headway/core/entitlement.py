@@ -63,6 +63,7 @@ class Account:
         "name",
         "over",
         "since_ms",
+        "tenancies",
         "used",
         "want",
         "weight",
@@ -78,6 +79,8 @@ class Account:
         """The slots it holds, averaged likewise."""
         self.at_ms = now_ms
         self.leased = 0
+        self.tenancies = 0
+        """Lanes in which the tenant has a clock."""
         self.mean_run_ms = 0.0
         """Of its newest jobs; 0 until one has ended."""
         self.bucket = -1
@@ -231,7 +234,7 @@ class Ledger:
 
     def forget(self, account: Account) -> None:
         """Nothing of the tenant is left: its account goes, its name is kept a while."""
-        if account.want == 0 and account.leased == 0 and not account.over:
+        if account.tenancies == 0 and account.want == 0 and account.leased == 0:
             self._water.drop(account)
             self.accounts.pop(account.name, None)
 

@@ -101,6 +101,8 @@ class Replied(Event, tag="reply"):
     reply_key: str
     is_early: bool
     """The reply was there before the job waited for it."""
+    is_done: bool
+    """The job ended with it; else it goes on, ready again."""
 
 
 class Cancelled(Event, tag="cancel"):
@@ -134,7 +136,8 @@ class ReplyKept(msgspec.Struct, array_like=True, tag="reply_kept", gc=False):
     queue: str
     reply_key: str
     fate: str
-    """early, repeated, late or expired."""
+    """early, repeated or late."""
+    payload: bytes
 
 
 class RuleChanged(msgspec.Struct, array_like=True, tag="rule", gc=False):

@@ -47,7 +47,7 @@ class TenantRule(HeldClock):
 class Tenancy:
     """One tenant in one lane: its clock, shared by all of its turns there."""
 
-    __slots__ = ("account", "leased", "name", "pass_", "ready", "rule")
+    __slots__ = ("account", "leased", "name", "pass_", "ready", "rule", "turns")
 
     def __init__(self, name: str, rule: TenantRule, account: "Account") -> None:
         self.name = name
@@ -56,6 +56,7 @@ class Tenancy:
         self.pass_ = 0
         self.ready = 0
         self.leased = 0
+        self.turns = 0
 
 
 class LaneClock:

@@ -11,8 +11,9 @@ from headway.core.commands import (
     Redrive,
 )
 from headway.core.config import Order
-from headway.core.errors import QueueFull, WrongState
+from headway.core.errors import IdempotencyConflict, QueueFull, WrongState
 from headway.core.fairness import stride_of
+from headway.core.idempotency import fingerprint
 from headway.core.job import Job, JobSpec, check_spec
 from headway.core.queue import Queue
 from headway.core.rules import check_shares
@@ -34,17 +35,13 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
     known = _known(queue, specs, now_ms) if has_keys else {}
     _check_length(queue, len(specs) - len(known))
     slos_ms = [queue.slo_class(spec.slo_ms) for spec in specs]
-    if not known:
-        seqs = [
-            _accept(book, queue, spec, slo_ms, now_ms)
-            for spec, slo_ms in zip(specs, slos_ms, strict=True)
-        ]
-        return Accepted(seqs)
-    seqs = []
-    for number, (spec, slo_ms) in enumerate(zip(specs, slos_ms, strict=True)):
-        seq = known.get(number)
+    seqs: list[int] = []
+    for number, spec in enumerate(specs):
+        seq = known.get(number) if known else None
         if seq is None:
-            seq = _accept(book, queue, spec, slo_ms, now_ms)
+            seq = _accept(book, queue, spec, slos_ms[number], now_ms)
+        elif seq < 0:
+            seq = seqs[-1 - seq]
         seqs.append(seq)
     return Accepted(seqs, len(known))
 
@@ -53,7 +50,7 @@ def cancel(book: Book, command: Cancel, now_ms: int) -> Changed:
     """At once, or for a leased job: its worker is told, and its units stay held."""
     job = book.job(command.seq)
     if job.state is JobState.DEAD:
-        raise WrongState(f"job {job.seq} is dead: purge or redrive it")
+        raise WrongState(f"job {job.seq} is dead: only a redrive moves it")
     if job.state is JobState.LEASED:
         if not job.is_cancel_requested:
             job.is_cancel_requested = True
@@ -74,6 +71,7 @@ def redrive(book: Book, command: Redrive, now_ms: int) -> Changed:
     job.attempt = 0
     job.is_charged = False
     job.is_cancel_requested = False
+    job.is_cleared = False
     job.reply = None
     job.run_at_ms = now_ms
     job.expires_ms = now_ms + _lifetime_ms(queue, job.spec)
@@ -98,14 +96,25 @@ def purge(book: Book, command: Purge, now_ms: int) -> Changed:
 
 
 def _known(queue: Queue, specs: list[JobSpec], now_ms: int) -> dict[int, int]:
-    """Jobs that an earlier enqueue has made already, by their place in the list."""
+    """Jobs that need not be made, by their place in the list: their seq, or for the
+    twin of an earlier one in the list -1 less its place.
+    """
     window_ms = queue.rules.config.idempotency_window_ms
     known: dict[int, int] = {}
+    places: dict[str, int] = {}
     for number, spec in enumerate(specs):
-        if spec.idempotency_key is not None:
-            seq = queue.keys.find(spec.idempotency_key, spec, window_ms, now_ms)
-            if seq is not None:
-                known[number] = seq
+        key = spec.idempotency_key
+        if key is None:
+            continue
+        seq = queue.keys.find(key, spec, window_ms, now_ms)
+        if seq is not None:
+            known[number] = seq
+        elif key in places:
+            if fingerprint(spec) != fingerprint(specs[places[key]]):
+                raise IdempotencyConflict(f"idempotency key {key!r} has two bodies")
+            known[number] = -1 - places[key]
+        else:
+            places[key] = number
     return known
 
 
@@ -119,13 +128,6 @@ def _check_length(queue: Queue, more: int) -> None:
 
 def _accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -> int:
     config = queue.rules.config
-    key = spec.idempotency_key
-    if key is not None:
-        # Two alike in one batch are one job.
-        window_ms = config.idempotency_window_ms
-        seq = queue.keys.find(key, spec, window_ms, now_ms)
-        if seq is not None:
-            return seq
     book.last_seq += 1
     job = Job(
         book.last_seq,
@@ -139,8 +141,8 @@ def _accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -
         now_ms,
         now_ms + _lifetime_ms(queue, spec),
     )
-    if key is not None:
-        queue.keys.add(key, job.seq, spec, now_ms)
+    if spec.idempotency_key is not None:
+        queue.keys.add(spec.idempotency_key, job.seq, spec, now_ms)
     book.jobs[job.seq] = job
     if spec.weight is not None:
         set_weight(book, queue, spec.tenant, spec.weight, now_ms)

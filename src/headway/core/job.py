@@ -80,7 +80,9 @@ class Job(msgspec.Struct, eq=False):
     """The current lease; 0 means none."""
     lease_until_ms: int = 0
     timeout_at_ms: int = 0
-    """End of the attempt, set at its first lease; 0 means none is under way."""
+    """End of the attempt while it is leased or waiting."""
+    timeout_left_ms: int = 0
+    """What a continuation has left of its attempt; 0 means that none is under way."""
     started_ms: int = 0
     worker: str = ""
     is_cancel_requested: bool = False
@@ -103,6 +105,8 @@ class Job(msgspec.Struct, eq=False):
     holds: "tuple[tuple[Gauge, int], ...]" = ()
     """Units it has taken of each limit."""
     timer_ms: int = 0
+    credit_ms: int = 0
+    """Time that does not count against its promise, if it comes back unused."""
     shift_ms: int = 0
     """Held time of its queue, strand and tenant that passed before it was ready."""
     want: int = 0

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 WINDOW: Final = 1
 KIND: Final = 2
-"""Why a strand is held: its window is closed, its kind is paused."""
+TENANT: Final = 4
+"""Why a strand is held: its window is closed, its kind or its tenant is paused."""
 
 
 class Strand(HeldClock):
@@ -27,6 +28,7 @@ class Strand(HeldClock):
 
     __slots__ = (
         "base",
+        "closes_held_ms",
         "closes_ms",
         "entitled",
         "gauges",
@@ -35,6 +37,7 @@ class Strand(HeldClock):
         "lane",
         "over",
         "shape",
+        "tenant",
         "turns",
         "windows",
     )
@@ -47,9 +50,13 @@ class Strand(HeldClock):
         """The version of its queue's rules by which its jobs were sorted."""
         self.kind: str | None = None
         """Its jobs' kind, where the queue's rules tell kinds apart."""
+        self.tenant: str | None = None
+        """Their tenant, where tenants have no turns of their own."""
         self.windows: WindowSet | None = None
         self.closes_ms = NEVER
         """Until when its window is known to be open."""
+        self.closes_held_ms = 0
+        """How long its queue had been held when that was found out."""
         self.gauges: tuple[Gauge, ...] = ()
         self.turns: dict[str, Turn] = {}
         self.base = 0
@@ -70,7 +77,14 @@ class Strand(HeldClock):
 
     def hold(self, reason: int, now_ms: int, *, is_on: bool) -> None:
         """Stops it, or lets it go, for one of its reasons."""
-        self.set_hold(reason, self.lane.queue.gate.time(now_ms), is_on=is_on)
+        self._hold(reason, self.lane.queue.gate.time(now_ms), is_on=is_on)
+
+    def hold_since(self, reason: int, queue_ms: int) -> None:
+        """Stops it as of an earlier moment, in the time of its queue."""
+        self._hold(reason, queue_ms, is_on=True)
+
+    def _hold(self, reason: int, queue_ms: int, *, is_on: bool) -> None:
+        self.set_hold(reason, queue_ms, is_on=is_on)
         self.base = self.lane.base
         self.entitled.reseat()
         if self.over is not None:
@@ -112,6 +126,8 @@ class StrandTier:
             if turn is None:
                 return None
             tenancy = turn.tenancy
+            if self.strand.lane.is_ranked:
+                return turn
             if tenancy.pass_ < self.strand.base:
                 tenancy.pass_ = self.strand.base
             if tenancy.pass_ <= turn.rank:
@@ -173,6 +189,7 @@ class Lane:
         "clock",
         "entitled",
         "is_exempt",
+        "is_ranked",
         "over",
         "queue",
         "ready",
@@ -189,6 +206,8 @@ class Lane:
         self.slo_ms = slo_ms
         self.clock = clock
         self.is_exempt = False
+        self.is_ranked = False
+        """Its turns go by the keys of their heads, not by passes."""
         self.aim_ms = slo_ms
         """How long after it is ready a job reaches its aim: SLO less margin."""
         self.base = 0
@@ -245,8 +264,11 @@ class LaneTier:
         shelf = self.shelf
         now_ms -= self.lane.queue.gate.held_ms
         shelf.settle(now_ms)
+        is_ranked = self.lane.is_ranked
         while True:
-            strand_tier: StrandTier | None = shelf.first()
+            strand_tier: StrandTier | None = (
+                shelf.lowest() if is_ranked else shelf.first()
+            )
             if strand_tier is None:
                 return None
             turn = strand_tier.first(now_ms - strand_tier.strand.held_ms)
@@ -270,7 +292,7 @@ class LaneTier:
             self.is_due = False
             self.rank = self.aim = -1
             return
-        if first.seat == DUE:
+        if first.seat == DUE or (lane.is_ranked and self.shelf.has_due()):
             clock = lane.clock
             if not self.is_due:
                 clock.catch_up()

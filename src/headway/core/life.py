@@ -47,13 +47,14 @@ def lease(book: Book, job: Job, until_ms: int, worker: str, now_ms: int) -> None
     job.worker = worker
     job.started_ms = now_ms
     job.lease_until_ms = until_ms
-    if job.timeout_at_ms == 0:
-        # A continuation after a reply goes on with the attempt under way.
+    timeout_ms = job.timeout_left_ms
+    job.timeout_left_ms = 0
+    if timeout_ms == 0:
+        # Else it is a continuation, and goes on with the attempt under way.
         job.attempt += 1
-        timeout_ms = job.spec.timeout_ms
-        if timeout_ms is None:
-            timeout_ms = queue.rules.config.timeout_ms
-        job.timeout_at_ms = now_ms + timeout_ms
+        spec_ms = job.spec.timeout_ms
+        timeout_ms = queue.rules.config.timeout_ms if spec_ms is None else spec_ms
+    job.timeout_at_ms = now_ms + timeout_ms
     queue.leased += 1
     book.leases[job.token] = job
     book.arm(job)
@@ -109,6 +110,7 @@ def leave(book: Book, job: Job, state: JobState) -> None:
 
 def give_back_ready(book: Book, job: Job, now_ms: int) -> None:
     """Back to the head of its tenant, as if it had not been started."""
+    job.credit_ms += now_ms - job.started_ms
     make_ready(book, book.queues[job.queue], job, now_ms)
 
 
@@ -127,6 +129,7 @@ def retry_or_bury(
     if outcome.payload is not None:
         replace_payload(job, outcome.payload)
     job.is_charged = False
+    job.credit_ms = 0
     job.reply = None
     job.run_at_ms = opening_ms(job, config, now_ms + outcome.delay_ms)
     run_ms = now_ms - job.started_ms
@@ -178,7 +181,7 @@ def detach(book: Book, job: Job, now_ms: int) -> None:
             end_lease(book, job, now_ms)
         case JobState.WAITING:
             queue.waiting -= 1
-            queue.replies.stop_waiting(job.reply_key, is_over=True)
+            queue.replies.stop_waiting(job.reply_key, is_answered=False)
             book.dispatch.give_back(job, now_ms)
         case _:
             pass
@@ -225,4 +228,6 @@ def _die(book: Book, job: Job) -> None:
     queue.dead += 1
     job.state = JobState.DEAD
     job.timeout_at_ms = 0
+    job.timeout_left_ms = 0
+    job.credit_ms = 0
     book.arm(job)

@@ -9,8 +9,6 @@ from typing import Final, Protocol
 
 from headway.core.config import Concurrency, Limit, Rate, Shares
 
-MICRO: Final = 1_000
-
 
 class Parked(Protocol):
     """What can wait for a gauge."""
@@ -34,7 +32,7 @@ class Parked(Protocol):
 class Gauge:
     """One value of a concurrency limit: how much of it is in use."""
 
-    __slots__ = ("big", "big_units", "limit", "max", "parked", "used", "value")
+    __slots__ = ("big", "limit", "max", "parked", "used", "value")
 
     def __init__(self, limit: str, value: str, maximum: int) -> None:
         self.limit = limit
@@ -45,7 +43,6 @@ class Gauge:
         """Waiting members by lane, each a heap by pass."""
         self.big: Parked | None = None
         """A head too big for what is free: it has first call on it."""
-        self.big_units = 0
 
     def units(self, cost: int) -> int:
         """What a job takes: one dearer than the limit may run alone."""
@@ -57,7 +54,7 @@ class Gauge:
         big = self.big
         if big is not None and big is not member:
             if big.parked_on is self or big.is_standing():
-                free -= self.big_units
+                free -= self.units(big.units_wanted())
             else:
                 self.forget(big)
         return units <= free
@@ -84,26 +81,32 @@ class Gauge:
         units = self.units(cost)
         if self.big is None and units > 1:
             self.big = member
-            self.big_units = units
 
     def forget(self, member: Parked) -> None:
         """`member` started, or waits elsewhere: it has no call on units here."""
         if self.big is member:
             self.big = None
-            self.big_units = 0
+
+    def let_go(self, member: Parked, now_ms: int) -> None:
+        """`member` gives its place up: what it had reserved serves others."""
+        member.parked_on = None
+        self.forget(member)
+        if self.parked:
+            self.wake(now_ms)
 
     def wake(self, now_ms: int) -> None:
         """Lets go as many as what is free may serve."""
         free = self.max - self.used
         big = self.big
         if big is not None:
+            units = self.units(big.units_wanted())
             if big.parked_on is not self:
                 self.forget(big)
-            elif self.big_units > free:
+            elif units > free:
                 return
             else:
                 self._unpark(big, now_ms)
-                free -= self.big_units
+                free -= units
         if not self.parked or free <= 0:
             return
         for lane in list(self.parked):
@@ -150,18 +153,20 @@ class Gauge:
 class RateGauge(Gauge):
     """One value of a rate limit (GCRA): each unit moves the next start on.
 
-    Time in microseconds, so that 3 per second is not rounded to 333 ms.
+    Its clock ticks `count` times a millisecond, so that one unit is exactly one
+    period and nothing is rounded.
     """
 
-    __slots__ = ("_interval", "_tolerance", "clock", "timer_ms")
+    __slots__ = ("_interval", "_ticks", "_tolerance", "clock", "timer_ms")
 
     def __init__(self, limit: Rate, value: str) -> None:
         super().__init__(limit.name, value, limit.count)
-        self._interval = limit.period_ms * MICRO // limit.count or 1
+        self._ticks = limit.count
+        self._interval = limit.period_ms
         burst = limit.count if limit.burst is None else limit.burst
         self._tolerance = burst * self._interval
         self.clock = 0
-        """When all that was started will have been paid for, in microseconds."""
+        """When all that was started will have been paid for, in ticks."""
         self.timer_ms = 0
         """When it will be looked at again; 0 means that nobody waits."""
 
@@ -173,14 +178,14 @@ class RateGauge(Gauge):
 
     def ready_ms(self, cost: int, now_ms: int) -> int:
         """When a start of that cost would be within the rate."""
-        now = now_ms * MICRO
+        now = now_ms * self._ticks
         # One dearer than the whole burst may go when everything is paid for.
         price = min(cost * self._interval, self._tolerance)
         late = max(self.clock, now) + price - now - self._tolerance
-        return now_ms if late <= 0 else now_ms - (-late // MICRO)
+        return now_ms if late <= 0 else now_ms - (-late // self._ticks)
 
     def take(self, cost: int, now_ms: int) -> int:
-        self.clock = max(self.clock, now_ms * MICRO) + cost * self._interval
+        self.clock = max(self.clock, now_ms * self._ticks) + cost * self._interval
         return 0
 
     def give_back(self, units: int, now_ms: int) -> None:
@@ -190,7 +195,7 @@ class RateGauge(Gauge):
         super().park(member, 1, now_ms)
 
     def wake(self, now_ms: int) -> None:
-        paid = max(0, self.clock - now_ms * MICRO)
+        paid = max(0, self.clock - now_ms * self._ticks)
         free = max(1, (self._tolerance - paid) // self._interval)
         for lane in list(self.parked or ()):
             self._wake_lane(lane, free, now_ms)
@@ -267,6 +272,10 @@ class ShareGauge(Gauge):
         assert self.pool.used >= 0
         self.pool.wake(now_ms)
 
+    def let_go(self, member: Parked, now_ms: int) -> None:
+        super().let_go(member, now_ms)
+        self.pool.wake(now_ms)
+
     def is_called(self) -> bool:
         if self.called is not None and not self.called.is_standing():
             self.called = None
@@ -329,6 +338,12 @@ class GaugeBook:
         gauge.max = maximum
         return gauge
 
+    def uncap(self, of: str, value: str, now_ms: int) -> None:
+        """The cap is lifted: whoever waited for it goes on."""
+        gauge = self._gauges.pop((f"cap:{of}", value), None)
+        if gauge is not None:
+            gauge.wake_all(now_ms)
+
     def drop(self, limit: Limit, value: str) -> None:
         """The value has not been seen for a while; nothing of it is in use."""
         self._gauges.pop((limit.name, value), None)
@@ -343,7 +358,12 @@ class GaugeBook:
             limit = self._limits.get(name)
             if name not in old or limit == old[name]:
                 continue
-            if isinstance(limit, Concurrency) and limit.per == dimension(old[name]):
+            was = old[name]
+            if (
+                isinstance(limit, Concurrency)
+                and isinstance(was, Concurrency)
+                and limit.per == was.per
+            ):
                 gauge.max = limit.max
                 gauge.wake(now_ms)
             else:

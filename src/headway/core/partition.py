@@ -34,7 +34,7 @@ from headway.core.commands import (
     Tick,
     Wait,
 )
-from headway.core.defaults import TIME_MAX_MS
+from headway.core.defaults import DURATION_MAX_MS, TIME_MAX_MS
 from headway.core.entitlement import Ledger
 from headway.core.errors import BadValue, RuleBroken
 from headway.core.job import Job
@@ -144,6 +144,9 @@ class Partition:
     def _lease(self, book: Book, command: Lease, now_ms: int) -> Granted | None:
         if not 1 <= command.max <= 10_000:
             raise BadValue("max", command.max, "must be from 1 to 10000")
+        lease_ms = command.lease_ms
+        if lease_ms is not None and not 1 <= lease_ms <= DURATION_MAX_MS:
+            raise BadValue("lease_ms", lease_ms, "must be a positive duration")
         board = self._board(command.queues)
         jobs = [] if board.waiters else self._grant(board, command, now_ms)
         if jobs or command.wait_until_ms <= now_ms:
@@ -151,6 +154,7 @@ class Partition:
         self._waits += 1
         board.waiters[command] = self._waits
         book.shared.ledger.idle += command.max
+        book.dispatch.slots_joined(now_ms)
         if command.wait_until_ms < TIME_MAX_MS:
             book.timers.add(command, command.wait_until_ms)
         self._stirred[board] = None
@@ -171,8 +175,8 @@ class Partition:
                 lease_ms = queue.rules.config.lease_ms
             life.lease(book, job, now_ms + lease_ms, command.worker, now_ms)
             board.starts += 1
-            if queue.floor_next:
-                queue.restart_floor(board.starts)
+            if queue.rules.config.floor:
+                board.restart_floor(queue)
             jobs.append(job)
         return jobs
 

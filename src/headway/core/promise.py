@@ -26,8 +26,9 @@ class Board:
     __slots__ = (
         "_ahead",
         "_due",
+        "_floor_next",
+        "_floors",
         "_stirred",
-        "floors",
         "key",
         "lanes",
         "starts",
@@ -44,7 +45,9 @@ class Board:
         self._stirred = stirred
         self.lanes = 0
         self.starts = 0
-        self.floors: list[tuple[float, int, Queue]] = []
+        self._floors: list[tuple[float, int, Queue]] = []
+        self._floor_next: dict[int, float] = {}
+        """By number of the queue: the start by which it is owed one of its own."""
         self._due: tuple[list[tuple[int, int, int, LaneTier]], ...] = ([], [])
         self._ahead: tuple[list[tuple[int, int, LaneTier]], ...] = ([], [])
 
@@ -70,7 +73,7 @@ class Board:
 
     def pick(self, now_ms: int, ledger: "Ledger") -> LaneTier | None:
         """The lane to serve next, None when there is nothing to start."""
-        if self.floors:
+        if self._floor_next:
             lane = self._below_floor()
             if lane is not None:
                 return lane
@@ -85,9 +88,15 @@ class Board:
             heappop(heap)
         return heap[0][0] if heap else None
 
-    def post_floor(self, queue: "Queue") -> None:
-        """A queue with a floor started a job, or got its floor."""
-        heappush(self.floors, (queue.floor_next, queue.number, queue))
+    def restart_floor(self, queue: "Queue") -> None:
+        """The queue started a job, or has a floor from now on: its share counts anew."""
+        floor = queue.rules.config.floor
+        if floor > 0.0:
+            next_start = self.starts + 1.0 / floor - 1.0
+            self._floor_next[queue.number] = next_start
+            heappush(self._floors, (next_start, queue.number, queue))
+        else:
+            self._floor_next.pop(queue.number, None)
 
     def _first(self, tier: int, now_ms: int) -> LaneTier | None:
         ahead = self._ahead[tier]
@@ -114,10 +123,10 @@ class Board:
         return None
 
     def _below_floor(self) -> LaneTier | None:
-        floors = self.floors
+        floors = self._floors
         while floors:
-            next_start, _, queue = floors[0]
-            if queue.floor_next != next_start:
+            next_start, number, queue = floors[0]
+            if self._floor_next.get(number) != next_start:
                 heappop(floors)
                 continue
             if next_start > self.starts:
@@ -126,7 +135,7 @@ class Board:
             if lane is None:
                 # Nothing to start: its share counts anew from here.
                 heappop(floors)
-                queue.restart_floor(self.starts)
+                self.restart_floor(queue)
                 continue
             return lane
         return None

@@ -19,7 +19,7 @@ from headway.core.fairness import (
 from headway.core.gate import Gate
 from headway.core.idempotency import KeyBook
 from headway.core.job import Job
-from headway.core.lane import KIND, Lane, LaneTier, Strand
+from headway.core.lane import KIND, TENANT, Lane, LaneTier, Strand
 from headway.core.limits import Gauge
 from headway.core.promise import Board
 from headway.core.replies import ReplyBook
@@ -71,8 +71,6 @@ class Queue:
         self.dead = 0
         self.slot_gauge = Gauge("slots", "", 0)
         """Worker slots held by jobs that count against the queue's share of them."""
-        self.floor_next = 0.0
-        """The start by which it is owed one more of its own."""
         self.levels: dict[str, int] = {}
         self.level_base = 0
         self._empties: deque[Turn] = deque()
@@ -86,8 +84,10 @@ class Queue:
                 self._lane(slo_ms, is_exempt=False)
         for lane in self.all_lanes():
             lane.clock.stride = stride_of(config.weight)
+            lane.is_ranked = self.rules.is_one_lane
             self.aim_at(lane)
-        self.restart_floor(0)
+        for board in self.boards:
+            board.restart_floor(self)
 
     def all_lanes(self) -> list[Lane]:
         return [*self.lanes.values(), *self.exempt.values()]
@@ -127,6 +127,7 @@ class Queue:
         if turn is None:
             tenancy = self._tenancy(lane, name, now_ms)
             turn = Turn(strand, tenancy, self.shared.next_number())
+            tenancy.turns += 1
             strand.turns[name] = turn
         return turn
 
@@ -135,10 +136,11 @@ class Queue:
         if tenant in self.rules.tenants:
             return self.rules.tenants[tenant]
         rule = self.rules.tenant(tenant)
-        for lane in self.all_lanes():
-            tenancy = lane.tenancies.get(tenant)
-            if tenancy is not None:
-                tenancy.rule = rule
+        if self.rules.is_fair:
+            for lane in self.all_lanes():
+                tenancy = lane.tenancies.get(tenant)
+                if tenancy is not None:
+                    tenancy.rule = rule
         return rule
 
     def gauges_of(self, job: Job) -> tuple[Gauge, ...]:
@@ -166,21 +168,25 @@ class Queue:
             default=None,
         )
 
-    def restart_floor(self, starts: int) -> None:
-        """Its share of starts counts from here on."""
-        floor = self.rules.config.floor
-        if floor > 0.0:
-            self.floor_next = starts + 1.0 / floor
-            for board in self.boards:
-                board.post_floor(self)
-
     def show_on(self, board: Board) -> None:
         """The board shows this queue's lanes from now on."""
         self.boards.append(board)
         board.lanes += len(self.lanes) + len(self.exempt)
         for lane in self.all_lanes():
             lane.post_on(board)
-        self.restart_floor(board.starts)
+        board.restart_floor(self)
+
+    def slots_allowed(self, now_ms: int) -> int:
+        """Worker slots that its jobs may hold at once."""
+        share = self.rules.config.slot_share
+        return max(1, int(share * self.shared.ledger.slots(now_ms)))
+
+    def free_old_strands(self, now_ms: int) -> None:
+        """The rules have changed: old strands need only surface to be sorted anew."""
+        for lane in self.all_lanes():
+            for strand in lane.strands.values():
+                if strand.shape != self.rules.shape and strand.holds:
+                    strand.hold(strand.holds, now_ms, is_on=False)
 
     def aim_at(self, lane: Lane) -> None:
         """Works out the lane's margin by what a start costs now."""
@@ -193,6 +199,7 @@ class Queue:
         clock = LaneClock(slo, stride_of(self.rules.config.weight))
         lane = Lane(self, slo_ms, clock if twin is None else twin.clock)
         lane.is_exempt = is_exempt
+        lane.is_ranked = self.rules.is_one_lane
         self.aim_at(lane)
         (self.exempt if is_exempt else self.lanes)[slo_ms] = lane
         for board in self.boards:
@@ -213,6 +220,11 @@ class Queue:
             rule = rules.kinds.get(strand.kind)
             if rule is not None and rule.is_paused:
                 strand.hold(KIND, now_ms, is_on=True)
+        if "tenant" in rules.dims:
+            strand.tenant = key[1 + rules.dims.index("tenant")]
+            tenant = rules.tenants.get(strand.tenant)
+            if tenant is not None and tenant.holds:
+                strand.hold(TENANT, now_ms, is_on=True)
         return strand
 
     def _tenancy(self, lane: Lane, name: str, now_ms: int) -> Tenancy:
@@ -224,6 +236,7 @@ class Queue:
                 ledger.account(name, rule.weight, now_ms) if name else ledger.nobody
             )
             tenancy = lane.tenancies[name] = Tenancy(name, rule, account)
+            account.tenancies += 1
         return tenancy
 
     def _collect(self, turn: Turn) -> None:
@@ -237,15 +250,24 @@ class Queue:
             self._empties.append(turn)
             return
         name = tenancy.name
-        if strand.turns.get(name) is turn:
-            del strand.turns[name]
-        if strand.key and not strand.turns and not strand.holds:
-            lane.strands.pop(strand.key, None)
-        if tenancy.ready == 0 and lane.tenancies.get(name) is tenancy:
+        if strand.turns.get(name) is not turn:
+            return
+        del strand.turns[name]
+        if strand.key and not strand.turns and lane.strands.get(strand.key) is strand:
+            del lane.strands[strand.key]
+        tenancy.turns -= 1
+        if tenancy.turns == 0 and lane.tenancies.get(name) is tenancy:
             del lane.tenancies[name]
+            tenancy.account.tenancies -= 1
             self.shared.ledger.forget(tenancy.account)
-            if tenancy.rule is not self.rules.plain:
-                self.rules.forget_tenant(tenancy.rule)
+            self._forget_rule(tenancy.rule)
+
+    def _forget_rule(self, rule: TenantRule) -> None:
+        """With its last tenancy goes a rule that says nothing of its own."""
+        if rule is self.rules.plain:
+            return
+        if not any(rule.name in lane.tenancies for lane in self.all_lanes()):
+            self.rules.forget_tenant(rule)
 
 
 def _urgency(tier: LaneTier) -> tuple[int, int, int]:

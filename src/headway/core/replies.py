@@ -26,7 +26,7 @@ class ReplyBook:
     def __init__(self) -> None:
         self._waiting: dict[str, Job] = {}
         self._early: OrderedDict[str, EarlyReply] = OrderedDict()
-        self._resolved: OrderedDict[str, None] = OrderedDict()
+        self._resolved: OrderedDict[str, bool] = OrderedDict()
 
     def waits(self, key: str) -> Job | None:
         return self._waiting.get(key)
@@ -35,16 +35,16 @@ class ReplyBook:
         self._waiting[key] = job
         self._resolved.pop(key, None)
 
-    def stop_waiting(self, key: str, *, is_over: bool) -> None:
-        """The wait ended; when `is_over`, a later answer to it counts as late."""
+    def stop_waiting(self, key: str, *, is_answered: bool) -> None:
+        """The wait ended; an answer from now on is repeated, or late."""
         del self._waiting[key]
-        if is_over:
-            self._resolved[key] = None
-            if len(self._resolved) > RESOLVED_KEPT:
-                self._resolved.popitem(last=False)
+        self._resolved[key] = is_answered
+        if len(self._resolved) > RESOLVED_KEPT:
+            self._resolved.popitem(last=False)
 
-    def is_resolved(self, key: str) -> bool:
-        return key in self._resolved
+    def was_answered(self, key: str) -> bool | None:
+        """How the last wait for the key ended; None if there was none."""
+        return self._resolved.get(key)
 
     def take_early(self, key: str, now_ms: int) -> bytes | None:
         """The answer that came before its question, if one is kept."""

@@ -1,6 +1,6 @@
 """The rules of one queue as they are now: what sorts its jobs and what they cost."""
 
-from typing import Any
+from typing import Any, Final
 
 from headway.core import defaults
 from headway.core.config import FairBy, Order, QueueConfig, Shares
@@ -8,6 +8,9 @@ from headway.core.errors import NoShare
 from headway.core.fairness import TenantRule
 from headway.core.job import Job, JobSpec
 from headway.core.limits import Gauge, GaugeBook, dimension
+
+_BIAS: Final = 1 << 50
+"""Makes every priority and time positive, so that ranks compare as their parts."""
 
 
 class KindRule:
@@ -40,6 +43,7 @@ class Rules:
         self.plain = TenantRule("")
         """Shared by all tenants of whom nothing was said."""
         self.book = GaugeBook()
+        self._sorts: tuple[object, ...] = ()
         self.shape = 0
         """Raised when jobs may have to be sorted into other strands."""
         self.apply(config, 0)
@@ -65,7 +69,6 @@ class Rules:
 
     def reshape(self) -> None:
         """Jobs are sorted by these from now on, at the latest when at the head."""
-        self.shape += 1
         dims = {str(dimension(limit)) for limit in self.strand_limits}
         if any(rule.is_paused or rule.cap is not None for rule in self.kinds.values()):
             dims.add("kind")
@@ -74,6 +77,20 @@ class Rules:
         ):
             dims.add("tenant")
         self.dims = tuple(sorted(dims))
+        caps = [(name, kind.cap) for name, kind in self.kinds.items()]
+        if not self.is_fair:
+            caps += [(name, tenant.cap) for name, tenant in self.tenants.items()]
+        config = self.config
+        sorts: tuple[object, ...] = (
+            self.dims,
+            caps,
+            config.limits,
+            config.windows,
+            config.order,
+        )
+        if sorts != self._sorts:
+            self._sorts = sorts
+            self.shape += 1
         for rule in self.tenants.values():
             self.regauge(rule)
 
@@ -99,6 +116,8 @@ class Rules:
         return rule
 
     def rule_of(self, tenant: str) -> TenantRule:
+        if not self.is_fair:
+            return self.plain
         rule = self.tenants.get(tenant)
         if rule is not None:
             return rule
@@ -143,6 +162,11 @@ class Rules:
                 return job.level, 0
             case _:
                 return job.priority, job.run_at_ms
+
+    def rank_of(self, job: Job) -> int:
+        """The job's place among all of a queue that has one order, as one number."""
+        first, second = self.key_of(job)
+        return ((first + _BIAS) << 128) + ((second + _BIAS) << 64) + job.seq
 
     def charge_of(self, job: Job) -> int:
         """What a start costs its tenant where run time is what counts."""

@@ -15,7 +15,7 @@ from headway.core.commands import (
 from headway.core.errors import BadValue
 from headway.core.gate import BLOCKED, PAUSED
 from headway.core.job import JobError
-from headway.core.lane import KIND
+from headway.core.lane import KIND, TENANT, Strand
 from headway.core.queue import Queue
 from headway.core.states import JobState
 
@@ -29,16 +29,13 @@ def configure(book: Book, command: Configure, now_ms: int) -> Changed:
     if queue is None:
         book.add_queue(config)
     else:
-        old = queue.rules.gauges
         queue.rules.apply(config, now_ms)
         queue.declare_lanes()
-        _recount(book, queue, now_ms)
-        if (
-            queue.gate.parked_on in old
-            and queue.gate.parked_on not in queue.rules.gauges
-        ):
+        _reshaped(book, queue, now_ms)
+        gauges = (*queue.rules.gauges, queue.slot_gauge)
+        if queue.gate.parked_on not in gauges or config.slot_share == 1.0:
             queue.gate.parked_on = None
-        queue.gate.unpark(now_ms)
+        queue.reseat()
     _note(book, config.name, "configure", now_ms)
     return Changed(1)
 
@@ -65,24 +62,15 @@ def set_tenant(book: Book, command: SetTenant, now_ms: int) -> Changed:
             raise BadValue("weight", weight, "must be from 0.001 to 1000")
         intake.set_weight(book, queue, command.tenant, weight, now_ms)
     if command.is_paused is not None:
-        rule = queue.own_rule(command.tenant)
-        if bool(rule.holds) != command.is_paused:
-            outer_ms = queue.gate.time(now_ms)
-            rule.set_hold(_TENANT_PAUSED, outer_ms, is_on=command.is_paused)
-            parked, rule.parked = rule.parked, []
-            for turn in parked:
-                turn.unpark(now_ms)
+        _pause_tenant(queue, command.tenant, now_ms, is_on=command.is_paused)
     if command.cap is not None:
-        rule = queue.own_rule(command.tenant)
-        old = rule.gauges
-        rule.cap = None if command.cap < 0 else command.cap
-        queue.rules.regauge(rule)
-        _recount(book, queue, now_ms)
-        for gauge in old:
-            if gauge not in rule.gauges:
-                gauge.wake_all(now_ms)
-            else:
-                gauge.wake(now_ms)
+        _cap_tenant(queue, command.tenant, command.cap, now_ms)
+    if not queue.rules.is_fair:
+        queue.rules.reshape()
+        for strand in _strands(queue):
+            if strand.tenant == command.tenant and command.is_paused is not None:
+                strand.hold(TENANT, now_ms, is_on=command.is_paused)
+    _reshaped(book, queue, now_ms)
     _note(book, queue.name, f"tenant {command.tenant}", now_ms)
     return Changed(1)
 
@@ -100,14 +88,17 @@ def set_kind(book: Book, command: SetKind, now_ms: int) -> Changed:
         rule.is_paused = command.is_paused
     if command.cap is not None:
         rule.cap = None if command.cap < 0 else command.cap
-    if command.cap is not None or (rule.is_paused and "kind" not in queue.rules.dims):
-        queue.rules.reshape()
-        _recount(book, queue, now_ms)
+    queue.rules.reshape()
+    if command.cap is not None:
+        if rule.cap is None:
+            queue.rules.book.uncap("kind", command.kind, now_ms)
+        else:
+            queue.rules.book.cap("kind", command.kind, rule.cap).wake(now_ms)
     if command.is_paused is not None:
-        for lane in queue.all_lanes():
-            for strand in lane.strands.values():
-                if strand.kind == command.kind:
-                    strand.hold(KIND, now_ms, is_on=rule.is_paused)
+        for strand in _strands(queue):
+            if strand.kind == command.kind:
+                strand.hold(KIND, now_ms, is_on=rule.is_paused)
+    _reshaped(book, queue, now_ms)
     _note(book, queue.name, f"kind {command.kind}", now_ms)
     return Changed(1)
 
@@ -126,6 +117,7 @@ def judge(book: Book, command: Judge, now_ms: int) -> Changed:
             if command.at_ms > defaults.TIME_MAX_MS:
                 raise BadValue("at_ms", command.at_ms, "must be before the year 10000")
             book.dispatch.remove(queue, job, now_ms)
+            job.is_cleared = False
             job.run_at_ms = max(command.at_ms, now_ms + 1)
             book.write(job, events.Rescheduled(now_ms, *life.whose(job), job.run_at_ms))
             life.make_scheduled(book, queue, job, now_ms)
@@ -137,12 +129,43 @@ def judge(book: Book, command: Judge, now_ms: int) -> Changed:
     return Changed(1)
 
 
+def _pause_tenant(queue: Queue, tenant: str, now_ms: int, *, is_on: bool) -> None:
+    rule = queue.own_rule(tenant)
+    if bool(rule.holds) == is_on:
+        return
+    rule.set_hold(_TENANT_PAUSED, queue.gate.time(now_ms), is_on=is_on)
+    parked, rule.parked = rule.parked, []
+    for turn in parked:
+        turn.unpark(now_ms)
+
+
+def _cap_tenant(queue: Queue, tenant: str, cap: int, now_ms: int) -> None:
+    rule = queue.own_rule(tenant)
+    rule.cap = None if cap < 0 else cap
+    book = queue.rules.book
+    if rule.cap is None:
+        book.uncap("tenant", tenant, now_ms)
+    else:
+        book.cap("tenant", tenant, rule.cap).wake(now_ms)
+    queue.rules.regauge(rule)
+
+
+def _strands(queue: Queue) -> list[Strand]:
+    return [s for lane in queue.all_lanes() for s in lane.strands.values()]
+
+
+def _reshaped(book: Book, queue: Queue, now_ms: int) -> None:
+    """Jobs that stand or run under the old rules meet the new ones."""
+    queue.free_old_strands(now_ms)
+    _recount(book, queue, now_ms)
+
+
 def _recount(book: Book, queue: Queue, now_ms: int) -> None:
     """Jobs under way count against limits that are new to them, too."""
     for job in book.jobs.values():
         if job.queue != queue.name or job.spec.is_critical:
             continue
-        if job.state is JobState.LEASED or job.state is JobState.WAITING:
+        if job.holds or job.state in (JobState.LEASED, JobState.WAITING):
             held = {gauge for gauge, _ in job.holds}
             more = tuple(
                 (gauge, gauge.take(job.cost, now_ms))

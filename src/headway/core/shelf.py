@@ -124,6 +124,23 @@ class Shelf:
             heappop(heap)
         return None
 
+    def lowest(self) -> Any:
+        """The lowest pass of all, due or not."""
+        first = self.first()
+        if first is None or first.seat == FRESH or self.solo is not None:
+            return first
+        fresh = self.fresh
+        while fresh:
+            rank, _, member = fresh[0]
+            if member.home is self and member.rank == rank and member.seat == FRESH:
+                return member if rank < first.rank else first
+            heappop(fresh)
+        return first
+
+    def has_due(self) -> bool:
+        first = self.first()
+        return first is not None and first.seat == DUE
+
     def next_aim(self) -> int:
         """When the next fresh member is due; NEVER when there is none."""
         if self.solo is not None:

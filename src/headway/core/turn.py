@@ -128,18 +128,19 @@ class Turn:
         lane = strand.lane
         if self.home is None and tenancy.pass_ < lane.base:
             tenancy.pass_ = lane.base
+        rank = strand.lane.queue.rules.rank_of(job) if lane.is_ranked else tenancy.pass_
         aim = job.run_at_ms - job.shift_ms + lane.aim_ms + tenancy.rule.held_ms
         if aim <= now_ms:
-            tier.shelf.put(self, DUE, tenancy.pass_, NEVER)
+            tier.shelf.put(self, DUE, rank, NEVER)
         else:
-            tier.shelf.put(self, FRESH, tenancy.pass_, aim)
+            tier.shelf.put(self, FRESH, rank, aim)
         tier.reseat()
 
     def lane_number(self) -> int:
         return self.strand.tier(self.tier).lane_tier.number
 
     def pass_now(self) -> int:
-        return self.tenancy.pass_
+        return self.rank if self.strand.lane.is_ranked else self.tenancy.pass_
 
     def units_wanted(self) -> int:
         job = self.head()

@@ -54,12 +54,12 @@ def reply(book: Book, command: Reply, now_ms: int) -> ReplyFate:
         return ReplyFate.RESOLVED
     if queue.replies.is_early(key, now_ms):
         fate = ReplyFate.REPEATED
-    elif queue.replies.is_resolved(key):
-        fate = ReplyFate.LATE
+    elif (was_answered := queue.replies.was_answered(key)) is not None:
+        fate = ReplyFate.REPEATED if was_answered else ReplyFate.LATE
     else:
         queue.replies.keep_early(key, command.payload, queue.rules.config, now_ms)
         fate = ReplyFate.EARLY
-    kept = events.ReplyKept(now_ms, command.queue, key, str(fate))
+    kept = events.ReplyKept(now_ms, command.queue, key, str(fate), command.payload)
     book.decision.events.append(kept)
     return fate
 
@@ -69,16 +69,24 @@ def _resolve(
 ) -> None:
     queue = book.queues[job.queue]
     queue.waiting -= 1
-    queue.replies.stop_waiting(job.reply_key, is_over=True)
+    queue.replies.stop_waiting(job.reply_key, is_answered=True)
     job.reply = payload
     job.wait_until_ms = 0
-    book.write(job, events.Replied(now_ms, *life.whose(job), job.reply_key, is_early))
+    book.write(
+        job,
+        events.Replied(
+            now_ms, *life.whose(job), job.reply_key, is_early, job.is_done_on_reply
+        ),
+    )
     if job.is_done_on_reply:
         book.dispatch.give_back(job, now_ms)
         life.leave(book, job, JobState.DONE)
         return
     # The continuation is a new wait for a worker, and so a new promise.
     job.run_at_ms = now_ms
+    job.credit_ms = 0
+    job.timeout_left_ms = max(1, job.timeout_at_ms - now_ms)
+    job.timeout_at_ms = 0
     life.make_ready(book, queue, job, now_ms)
 
 

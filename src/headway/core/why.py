@@ -6,7 +6,6 @@ import msgspec
 
 from headway.core.book import Book
 from headway.core.delivery import Delivery, Limited, check
-from headway.core.dispatch import ASKING
 from headway.core.gate import BLOCKED, PAUSED
 from headway.core.job import Job
 from headway.core.lane import KIND, WINDOW
@@ -114,7 +113,7 @@ def _ready_reasons(book: Book, job: Job, turn: Turn, now_ms: int) -> list[Reason
     if turn.tenancy.rule.holds:
         text = f"tenant {turn.tenancy.name!r} is paused"
         reasons.append(Reason(Rule.TENANT_PAUSED, text))
-    if turn.parked_on is ASKING:
+    if isinstance(turn.parked_on, Job):
         text = "the throttler of its queue has not answered yet"
         reasons.append(Reason(Rule.THROTTLER, text))
     reasons += _limit_reasons(book, job, turn, now_ms)

@@ -1,0 +1,126 @@
+"""Every counter of a partition against a recount of its jobs (invariant 18)."""
+
+from collections import Counter
+from typing import Any
+
+from headway.core.book import Book
+from headway.core.entitlement import SLOT
+from headway.core.job import Job
+from headway.core.limits import ShareGauge
+from headway.core.queue import Queue
+from headway.core.shelf import NEVER
+from headway.core.states import JobState
+
+
+def check_counters(book: Book) -> None:
+    by_queue: dict[str, list[Job]] = {name: [] for name in book.queues}
+    for job in book.jobs.values():
+        by_queue[job.queue].append(job)
+        _check_timer(job)
+    for name, queue in book.queues.items():
+        _check_states(queue, by_queue[name])
+        _check_places(queue, by_queue[name])
+        _check_gauges(queue, by_queue[name])
+    leased = [job for job in book.jobs.values() if job.state is JobState.LEASED]
+    assert book.leases == {job.token: job for job in leased}, "invariant 8"
+    _check_ledger(book, leased)
+
+
+def _check_states(queue: Queue, jobs: list[Job]) -> None:
+    counts = Counter(job.state for job in jobs)
+    assert queue.ready == counts[JobState.READY], "invariant 18"
+    assert queue.scheduled == counts[JobState.SCHEDULED], "invariant 18"
+    assert queue.leased == counts[JobState.LEASED], "invariant 18"
+    assert queue.waiting == counts[JobState.WAITING], "invariant 18"
+    assert queue.dead == counts[JobState.DEAD], "invariant 18"
+    assert counts[JobState.DONE] == counts[JobState.CANCELLED] == 0
+
+
+def _check_places(queue: Queue, jobs: list[Job]) -> None:
+    lanes: Counter[Any] = Counter()
+    tenancies: Counter[Any] = Counter()
+    turns: Counter[Any] = Counter()
+    for job in jobs:
+        if job.state is JobState.READY:
+            turn = job.turn
+            assert turn is not None
+            assert turn.strand.lane.queue is queue
+            turns[turn] += 1
+            lanes[turn.strand.lane] += 1
+            tenancies[turn.tenancy] += 1
+        else:
+            assert job.turn is None
+    for lane in queue.all_lanes():
+        assert lane.ready == lanes[lane]
+        for tenancy in lane.tenancies.values():
+            assert tenancy.ready == tenancies[tenancy]
+        for strand in lane.strands.values():
+            for turn in strand.turns.values():
+                assert turn.count == turns[turn]
+    assert all(turn.count == count for turn, count in turns.items())
+    assert all(lane in queue.all_lanes() for lane in lanes)
+
+
+def _check_gauges(queue: Queue, jobs: list[Job]) -> None:
+    used: Counter[Any] = Counter()
+    pools: Counter[Any] = Counter()
+    for job in jobs:
+        seen = [gauge for gauge, _ in job.holds]
+        assert len(seen) == len(set(map(id, seen))), "a gauge is taken once"
+        for gauge, units in job.holds:
+            used[gauge] += units
+            if isinstance(gauge, ShareGauge):
+                pools[gauge.pool] += units
+    for gauge in {*used, *queue.rules.book.all()}:
+        assert gauge.used == used[gauge], (gauge.limit, gauge.value)
+        if isinstance(gauge, ShareGauge):
+            assert gauge.pool.used == pools[gauge.pool], gauge.limit
+    counting = [job for job in jobs if not job.spec.is_critical]
+    slots = sum(job.state is JobState.LEASED for job in counting)
+    assert queue.slot_gauge.used == slots
+
+
+def _check_ledger(book: Book, leased: list[Job]) -> None:
+    ledger = book.shared.ledger
+    assert ledger.leased == len(leased)
+    assert ledger.leased_over == sum(job.is_over for job in leased)
+    wants: Counter[Any] = Counter()
+    slots: Counter[Any] = Counter()
+    without = 0
+    for job in leased:
+        tenancy = job.tenancy
+        assert tenancy is not None
+        if tenancy.name:
+            slots[tenancy.account] += 1
+            wants[tenancy.account] += SLOT
+        else:
+            without += 1
+    assert ledger.leased_without == without
+    for job in book.jobs.values():
+        if job.turn is not None and job.turn.tenancy.name:
+            wants[job.turn.tenancy.account] += job.want
+    new_wants = new_slots = 0
+    for account in {*ledger.accounts.values(), *wants}:
+        assert ledger.accounts.get(account.name) is account, account.name
+        assert account.want == wants[account], account.name
+        assert account.leased == slots[account], account.name
+        if account.group is ledger.newcomers:
+            new_wants += account.want
+            new_slots += account.leased
+    assert ledger.newcomers.want == new_wants
+    assert ledger.newcomers.leased == new_slots
+
+
+def _check_timer(job: Job) -> None:
+    match job.state:
+        case JobState.SCHEDULED:
+            at_ms = min(job.expires_ms, job.run_at_ms)
+        case JobState.LEASED:
+            at_ms = min(job.expires_ms, job.lease_until_ms, job.timeout_at_ms)
+        case JobState.WAITING:
+            at_ms = min(job.expires_ms, job.wait_until_ms, job.timeout_at_ms)
+        case JobState.READY:
+            at_ms = job.expires_ms
+        case _:
+            at_ms = NEVER
+    assert job.timer_ms == (at_ms if at_ms < NEVER else 0), job.state
