@@ -227,14 +227,17 @@ def may_start(model: RuleModel, job: Job, now_ms: int) -> bool:
         and not other.spec.is_critical
         and not other.holds
     ]
-    if not all(_fits(queue, other, used) for other in rivals if other.cost > 1):
-        # One of them may have reserved what is free.
+    if config.has_throttler and not all(other.is_cleared for other in rivals):
+        # One before it may wait for its verdict.
         return False
-    return (
-        _fits(queue, job, used)
-        and _may_borrow(queue, job, rivals, used)
-        and _is_in_rate(model, queue, job, now_ms)
-    )
+    for other in (job, *rivals):
+        is_rival = other is job or other.cost > 1 or other.cost > job.cost
+        if is_rival and not (
+            _fits(queue, other, used) and _is_in_rate(model, queue, other, now_ms)
+        ):
+            # It does not fit, or one before it may have reserved what is free.
+            return False
+    return _may_borrow(queue, job, rivals, used)
 
 
 def _fits(queue: QueueModel, job: Job, used: Counter[Key]) -> bool:

@@ -131,6 +131,9 @@ class Dispatch:
             lane.clock.charge(1)
         if job.level > queue.level_base:
             queue.level_base = job.level
+        tenancy.lag = 0
+        # Of equal passes, the one that has not started for longest goes first.
+        turn.number = self.shared.next_number()
         self._occupy(job, turn, now_ms)
         self._leave(queue, turn, job)
         turn.seat_at(strand_ms)

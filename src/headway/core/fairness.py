@@ -47,13 +47,24 @@ class TenantRule(HeldClock):
 class Tenancy:
     """One tenant in one lane: its clock, shared by all of its turns there."""
 
-    __slots__ = ("account", "leased", "name", "pass_", "ready", "rule", "turns")
+    __slots__ = (
+        "account",
+        "lag",
+        "leased",
+        "name",
+        "pass_",
+        "ready",
+        "rule",
+        "turns",
+    )
 
     def __init__(self, name: str, rule: TenantRule, account: "Account") -> None:
         self.name = name
         self.rule = rule
         self.account = account
         self.pass_ = 0
+        self.lag = 0
+        """Turns that were lined up behind its clock since its last start."""
         self.ready = 0
         self.leased = 0
         self.turns = 0

@@ -133,7 +133,11 @@ class StrandTier:
             if tenancy.pass_ <= turn.rank:
                 return turn
             # Its clock was moved on, by another of the tenant's turns or by a hold.
-            shelf.put(turn, turn.seat, tenancy.pass_, turn.aim)
+            # The tenant's stale turns line up one stride apart, as they will go:
+            # all at once they would be moved again at each of its starts.
+            rank = tenancy.pass_ + tenancy.lag * tenancy.rule.stride
+            tenancy.lag += 1
+            shelf.put(turn, turn.seat, rank, turn.aim)
 
     def come_due(self, now_ms: int) -> None:
         self.shelf.settle(now_ms - self.strand.held_ms)
@@ -173,6 +177,7 @@ class StrandTier:
             aim = self.shelf.next_aim()
             if aim < NEVER:
                 aim += strand.held_ms
+            self.number = first.number
             shelf.put(self, first.seat, first.rank, aim)
 
 
