@@ -2,11 +2,12 @@
 
     head there? ─ no ─▶ GONE          nothing is left of the turn: it goes
     still in the strand its queue's rules want? ─ no ─▶ MOVE      it is sorted anew
+    strand running? ─ no ─▶ HELD      the turn waits for its strand
     window open? ─ no ─▶ CLOSED       the strand is held until it opens
     tenant running? ─ no ─▶ PAUSED    the turn waits for its tenant
     exempt from limits? ─ yes ─▶ START
     throttler heard? ─ no ─▶ ASK      the turn waits for the verdict
-    units free? ─ no ─▶ LIMITED       queue, strand or turn parks on that gauge
+    units free? ─ no ─▶ LIMITED       the queue or the turn parks on that gauge
     within its share? ─ no ─▶ OVER    the turn goes behind those who are
     ─▶ START
 
@@ -27,6 +28,7 @@ class Delivery(Enum):
     START = "start"
     GONE = "gone"
     MOVE = "move"
+    HELD = "held"
     CLOSED = "closed"
     PAUSED = "paused"
     ASK = "ask"
@@ -54,6 +56,8 @@ def check(
         return Delivery.GONE
     if strand.shape != rules.shape:
         return Delivery.MOVE
+    if strand.holds:
+        return Delivery.HELD
     if strand.closes_ms <= now_ms:
         return Delivery.CLOSED
     if turn.tenancy.rule.holds:
@@ -85,11 +89,9 @@ def _limited(turn: Turn, cost: int, now_ms: int) -> Limited | None:
     for gauge in strand.lane.queue.rules.gauges:
         if not gauge.fits(cost, gate, now_ms):
             return Limited(gauge, gate)
-    if strand.gauges:
-        member = strand.tier(turn.tier)
-        for gauge in strand.gauges:
-            if not gauge.fits(cost, member, now_ms):
-                return Limited(gauge, member)
+    for gauge in strand.gauges:
+        if not gauge.fits(cost, turn, now_ms):
+            return Limited(gauge, turn)
     for gauge in turn.tenancy.rule.gauges:
         if not gauge.fits(cost, turn, now_ms):
             return Limited(gauge, turn)

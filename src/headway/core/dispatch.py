@@ -17,6 +17,8 @@ COST_EVERY_MS: Final = 1_000
 """How often the cost of a start is worked out anew."""
 COST_MAX_MS: Final = 10_000
 """The longest interval between free slots that counts as one."""
+WOKEN_TURNS: Final = 64
+"""Turns of a strand that come back at one go when its hold has ended."""
 RELAX_TURNS: Final = 64
 """Turns let back within their share at one go."""
 
@@ -81,13 +83,23 @@ class Dispatch:
         ledger = self.ledger
         if ledger.over and now_ms >= self._relaxed_ms + LEVEL_MS:
             self._relax(now_ms)
+        waking = self.shared.waking
+        if waking:
+            self.wake_some(now_ms)
         while True:
             lane_tier = board.pick(now_ms, ledger)
             if lane_tier is None:
+                if waking:
+                    self.wake_some(now_ms)
+                    continue
                 return None
             turn = lane_tier.first(now_ms)
             if turn is None:
                 lane_tier.reseat()
+                continue
+            if turn.held_ms != turn.strand.held_ms:
+                # Its strand was held since it took its place.
+                turn.seat_at(turn.strand.now(now_ms))
                 continue
             if turn.is_shedding and self._shed(turn, now_ms):
                 continue
@@ -131,9 +143,6 @@ class Dispatch:
             lane.clock.charge(1)
         if job.level > queue.level_base:
             queue.level_base = job.level
-        tenancy.lag = 0
-        # Of equal passes, the one that has not started for longest goes first.
-        turn.number = self.shared.next_number()
         self._occupy(job, turn, now_ms)
         self._leave(queue, turn, job)
         turn.seat_at(strand_ms)
@@ -178,6 +187,20 @@ class Dispatch:
         for gauge, units in holds:
             gauge.give_back(units, now_ms)
 
+    def wake_some(self, now_ms: int) -> None:
+        """Turns of strands that are held no more come back, some at a time."""
+        waking = self.shared.waking
+        left = WOKEN_TURNS
+        while waking and left > 0:
+            aside = waking[-1].aside
+            if waking[-1].holds or not aside:
+                waking.pop()
+                continue
+            left -= 1
+            turn = aside.pop()
+            if turn.parked_on is turn.strand:
+                turn.unpark(now_ms)
+
     def slots_joined(self, now_ms: int) -> None:
         """There may be more worker slots: queues at their share of them look again."""
         for queue in list(self._short_of_slots):
@@ -217,14 +240,11 @@ class Dispatch:
     ) -> None:
         """Another job is at the head: what the old one waited for may not stop it."""
         gate = turn.strand.lane.queue.gate
-        tier = turn.strand.tier(turn.tier)
-        for member in (turn, tier, gate):
+        for member in (turn, gate):
             gauge = member.parked_on
             if isinstance(gauge, Gauge) and (not is_big_only or gauge.big is member):
                 gauge.let_go(member, now_ms)
-                if member is tier:
-                    tier.reseat()
-                elif member is gate:
+                if member is gate:
                     gate.queue.reseat()
 
     def _leave(self, queue: Queue, turn: Turn, job: Job) -> None:
@@ -250,6 +270,10 @@ class Dispatch:
                 self._move(turn, job, now_ms)
             case Delivery.CLOSED:
                 self._close(strand, now_ms)
+            case Delivery.HELD:
+                turn.parked_on = strand
+                strand.aside.append(turn)
+                turn.seat_at(strand.now(now_ms))
             case Delivery.PAUSED:
                 turn.parked_on = turn.tenancy.rule
                 turn.tenancy.rule.parked.append(turn)
@@ -281,10 +305,8 @@ class Dispatch:
             self._watch(gauge, now_ms)
         if member is turn:
             turn.seat_at(turn.strand.now(now_ms))
-        elif member is queue.gate:
-            queue.reseat()
         else:
-            turn.strand.tier(turn.tier).reseat()
+            queue.reseat()
 
     def _watch(self, gauge: RateGauge, now_ms: int) -> None:
         """Looks again at a rate when its next unit is due, if anyone waits."""
@@ -334,7 +356,7 @@ class Dispatch:
             unseen_ms = now_ms - strand.closes_ms
             unseen_ms -= gate.held_ms - strand.closes_held_ms
             since_ms -= max(0, unseen_ms)
-        strand.hold_since(WINDOW, since_ms)
+        strand.hold_at(WINDOW, since_ms, is_on=True)
         self.timers.add(strand, windows.opens_ms(now_ms))
 
     def _take_units(self, turn: Turn, job: Job, now_ms: int) -> None:
@@ -348,10 +370,9 @@ class Dispatch:
         self._settle_reservations(turn, gauges)
 
     def _settle_reservations(self, turn: Turn, gauges: tuple[Gauge, ...]) -> None:
-        tier = turn.strand.tier(turn.tier)
         gate = turn.strand.lane.queue.gate
         for gauge in gauges:
-            if gauge.big is not None and gauge.big in (turn, tier, gate):
+            if gauge.big is turn or gauge.big is gate:
                 gauge.forget(gauge.big)
 
     def _occupy(self, job: Job, turn: Turn, now_ms: int) -> None:
@@ -414,6 +435,6 @@ def _change_tier(turn: Turn, tier: int, now_ms: int) -> None:
     """The turn changes between entitled and over share."""
     if turn.home is not None:
         turn.home.off(turn)
-        turn.strand.tier(turn.tier).reseat()
+        turn.strand.lane.tier_of(turn).reseat()
     turn.tier = tier
     turn.seat_at(turn.strand.now(now_ms))

@@ -10,6 +10,7 @@ from headway.core.held import HeldClock
 
 if TYPE_CHECKING:
     from headway.core.entitlement import Account
+    from headway.core.lane import TenancyTier
     from headway.core.limits import Gauge
     from headway.core.turn import Turn
 
@@ -49,9 +50,10 @@ class Tenancy:
 
     __slots__ = (
         "account",
-        "lag",
+        "entitled",
         "leased",
         "name",
+        "over",
         "pass_",
         "ready",
         "rule",
@@ -63,8 +65,9 @@ class Tenancy:
         self.rule = rule
         self.account = account
         self.pass_ = 0
-        self.lag = 0
-        """Turns that were lined up behind its clock since its last start."""
+        self.entitled: TenancyTier | None = None
+        self.over: TenancyTier | None = None
+        """Its places in the lane, made when it first has a turn there."""
         self.ready = 0
         self.leased = 0
         self.turns = 0

@@ -1,14 +1,15 @@
-"""Lanes and strands: what can be stopped together, and who goes first in it.
+"""Lanes: the ready jobs of one queue and one SLO, and who goes first among them.
 
-A lane (one queue, one SLO) holds strands, a strand holds turns, a turn holds jobs.
-Each keeps its members on a shelf, so a stopped strand or turn is one member away.
+A lane holds tenancies in order of pass, a tenancy holds its turns in order of key, a
+turn holds jobs. A turn lies in one strand, which says what stops it. Whatever can't go
+on leaves the order as a whole and waits where it was stopped.
 """
 
 from typing import TYPE_CHECKING, Final
 
 from headway.core.fairness import LaneClock, Tenancy
 from headway.core.held import HeldClock
-from headway.core.shelf import DUE, NEVER, OFF, Shelf
+from headway.core.shelf import DUE, NEVER, Shelf
 from headway.core.turn import ENTITLED, OVER, Turn
 from headway.core.windows import WindowSet
 
@@ -27,22 +28,20 @@ class Strand(HeldClock):
     """The part of a lane whose jobs can only be stopped together."""
 
     __slots__ = (
-        "base",
+        "aside",
         "closes_held_ms",
         "closes_ms",
-        "entitled",
         "gauges",
         "key",
         "kind",
         "lane",
-        "over",
         "shape",
         "tenant",
         "turns",
         "windows",
     )
 
-    def __init__(self, lane: "Lane", key: tuple[object, ...], number: int) -> None:
+    def __init__(self, lane: "Lane", key: tuple[object, ...]) -> None:
         super().__init__()
         self.lane = lane
         self.key = key
@@ -59,126 +58,78 @@ class Strand(HeldClock):
         """How long its queue had been held when that was found out."""
         self.gauges: tuple[Gauge, ...] = ()
         self.turns: dict[str, Turn] = {}
-        self.base = 0
-        """The lane's base when it was last let go: no turn starts below it."""
-        self.entitled = StrandTier(self, lane.entitled, number)
-        self.over: StrandTier | None = None
+        self.aside: list[Turn] = []
+        """Turns that were met while it was held."""
 
     def now(self, now_ms: int) -> int:
         """The partition's time in the time of this strand."""
         return self.time(self.lane.queue.gate.time(now_ms))
 
-    def tier(self, which: int) -> "StrandTier":
-        if which == ENTITLED:
-            return self.entitled
-        if self.over is None:
-            self.over = StrandTier(self, self.lane.over_tier(), self.entitled.number)
-        return self.over
-
     def hold(self, reason: int, now_ms: int, *, is_on: bool) -> None:
         """Stops it, or lets it go, for one of its reasons."""
-        self._hold(reason, self.lane.queue.gate.time(now_ms), is_on=is_on)
+        self.hold_at(reason, self.lane.queue.gate.time(now_ms), is_on=is_on)
 
-    def hold_since(self, reason: int, queue_ms: int) -> None:
-        """Stops it as of an earlier moment, in the time of its queue."""
-        self._hold(reason, queue_ms, is_on=True)
-
-    def _hold(self, reason: int, queue_ms: int, *, is_on: bool) -> None:
+    def hold_at(self, reason: int, queue_ms: int, *, is_on: bool) -> None:
+        """The same as of an earlier moment, in the time of its queue."""
         self.set_hold(reason, queue_ms, is_on=is_on)
-        self.base = self.lane.base
-        self.entitled.reseat()
-        if self.over is not None:
-            self.over.reseat()
+        if not self.holds and self.aside:
+            self.lane.queue.shared.waking.append(self)
 
 
-class StrandTier:
-    """The entitled, or the over-share, turns of a strand."""
+class TenancyTier:
+    """The entitled, or the over-share, turns of one tenant in a lane."""
 
     __slots__ = (
         "aim",
         "home",
         "lane_tier",
         "number",
-        "parked_on",
         "rank",
         "seat",
         "shelf",
-        "strand",
+        "tenancy",
     )
 
-    def __init__(self, strand: Strand, lane_tier: "LaneTier", number: int) -> None:
-        self.strand = strand
+    def __init__(self, tenancy: Tenancy, lane_tier: "LaneTier", number: int) -> None:
+        self.tenancy = tenancy
         self.lane_tier = lane_tier
         self.number = number
         self.shelf = Shelf()
-        self.parked_on: object | None = None
         self.home: Shelf | None = None
-        self.seat = OFF
+        self.seat = 0
         self.rank = -1
         self.aim = -1
 
-    def first(self, now_ms: int) -> Turn | None:
-        """The turn to go next; `now_ms` is in the time of the strand."""
+    def first(self, queue_ms: int) -> Turn | None:
+        """The turn to go next, in the time of the queue."""
         shelf = self.shelf
-        shelf.settle(now_ms)
-        while True:
-            turn: Turn | None = shelf.first()
-            if turn is None:
-                return None
-            tenancy = turn.tenancy
-            if self.strand.lane.is_ranked:
-                return turn
-            if tenancy.pass_ < self.strand.base:
-                tenancy.pass_ = self.strand.base
-            if tenancy.pass_ <= turn.rank:
-                return turn
-            # Its clock was moved on, by another of the tenant's turns or by a hold.
-            # The tenant's stale turns line up one stride apart, as they will go:
-            # all at once they would be moved again at each of its starts.
-            rank = tenancy.pass_ + tenancy.lag * tenancy.rule.stride
-            tenancy.lag += 1
-            shelf.put(turn, turn.seat, rank, turn.aim)
+        shelf.settle(queue_ms)
+        turn: Turn | None
+        turn = shelf.lowest() if self.lane_tier.lane.is_ranked else shelf.first()
+        return turn
 
     def come_due(self, now_ms: int) -> None:
-        self.shelf.settle(now_ms - self.strand.held_ms)
+        self.shelf.settle(now_ms)
         self._place()
 
     def reseat(self) -> None:
-        """Takes its place in the lane by its first turn, and the lane its own."""
+        """Takes its place in the lane by its turns, and the lane its own."""
         self._place()
         self.lane_tier.reseat()
 
-    def lane_number(self) -> int:
-        return self.lane_tier.number
-
-    def pass_now(self) -> int:
-        first: Turn | None = self.shelf.first()
-        return 0 if first is None else first.rank
-
-    def units_wanted(self) -> int:
-        first: Turn | None = self.shelf.first()
-        return 0 if first is None else first.units_wanted()
-
-    def is_standing(self) -> bool:
-        return self.home is not None
-
-    def unpark(self, now_ms: int) -> None:
-        self.parked_on = None
-        self.strand.base = self.lane_tier.lane.base
-        self.reseat()
-
     def _place(self) -> None:
-        strand = self.strand
-        shelf = self.lane_tier.shelf
-        first: Turn | None = self.shelf.first()
-        if first is None or strand.holds or self.parked_on is not None:
-            shelf.off(self)
-        else:
-            aim = self.shelf.next_aim()
-            if aim < NEVER:
-                aim += strand.held_ms
-            self.number = first.number
-            shelf.put(self, first.seat, first.rank, aim)
+        shelf = self.shelf
+        first: Turn | None = shelf.first()
+        lane_shelf = self.lane_tier.shelf
+        if first is None:
+            lane_shelf.off(self)
+            return
+        tenancy = self.tenancy
+        base = self.lane_tier.lane.base
+        if self.home is None and tenancy.pass_ < base:
+            # Nobody gets credit for time in which it had nothing to start.
+            tenancy.pass_ = base
+        lane_shelf.put(self, first.seat, tenancy.pass_, shelf.next_aim())
 
 
 class Lane:
@@ -212,7 +163,7 @@ class Lane:
         self.clock = clock
         self.is_exempt = False
         self.is_ranked = False
-        """Its turns go by the keys of their heads, not by passes."""
+        """Its jobs go by their keys alone: a turn that is due does not go before."""
         self.aim_ms = slo_ms
         """How long after it is ready a job reaches its aim: SLO less margin."""
         self.base = 0
@@ -228,10 +179,20 @@ class Lane:
         self.entitled = LaneTier(self, ENTITLED, queue.shared.next_number())
         self.over: LaneTier | None = None
 
-    def over_tier(self) -> "LaneTier":
-        if self.over is None:
-            self.over = LaneTier(self, OVER, self.queue.shared.next_number())
-        return self.over
+    def tier_of(self, turn: Turn) -> TenancyTier:
+        """Where the turn takes its place."""
+        tenancy = turn.tenancy
+        if turn.tier == ENTITLED:
+            tier = tenancy.entitled
+            if tier is None:
+                tier = TenancyTier(tenancy, self.entitled, turn.number)
+                tenancy.entitled = tier
+            return tier
+        if tenancy.over is None:
+            if self.over is None:
+                self.over = LaneTier(self, OVER, self.queue.shared.next_number())
+            tenancy.over = TenancyTier(tenancy, self.over, turn.number)
+        return tenancy.over
 
     def reseat(self) -> None:
         self.entitled.reseat()
@@ -248,7 +209,7 @@ class Lane:
 
 
 class LaneTier:
-    """A lane as the boards see it: its entitled, or its over-share, strands."""
+    """A lane as the boards see it: its entitled, or its over-share, tenancies."""
 
     __slots__ = ("aim", "boards", "is_due", "lane", "number", "rank", "shelf", "tier")
 
@@ -269,21 +230,15 @@ class LaneTier:
         shelf = self.shelf
         now_ms -= self.lane.queue.gate.held_ms
         shelf.settle(now_ms)
-        is_ranked = self.lane.is_ranked
         while True:
-            strand_tier: StrandTier | None = (
-                shelf.lowest() if is_ranked else shelf.first()
-            )
-            if strand_tier is None:
+            tier: TenancyTier | None = shelf.first()
+            if tier is None:
                 return None
-            turn = strand_tier.first(now_ms - strand_tier.strand.held_ms)
-            if (
-                turn is not None
-                and turn.rank == strand_tier.rank
-                and turn.seat == strand_tier.seat
-            ):
+            turn = tier.first(now_ms)
+            if turn is not None and tier.tenancy.pass_ == tier.rank:
                 return turn
-            strand_tier.come_due(now_ms)
+            # Its clock was moved on by its other tier.
+            tier.come_due(now_ms)
 
     def come_due(self, now_ms: int) -> None:
         self.shelf.settle(now_ms - self.lane.queue.gate.held_ms)
@@ -291,13 +246,13 @@ class LaneTier:
 
     def reseat(self) -> None:
         """Posts on its boards what it has now."""
-        first: StrandTier | None = self.shelf.first()
+        first: TenancyTier | None = self.shelf.first()
         lane = self.lane
         if first is None or lane.queue.gate.stops(lane):
             self.is_due = False
             self.rank = self.aim = -1
             return
-        if first.seat == DUE or (lane.is_ranked and self.shelf.has_due()):
+        if first.seat == DUE:
             clock = lane.clock
             if not self.is_due:
                 clock.catch_up()

@@ -107,6 +107,8 @@ class Partition:
                 answer = error
             if answer is not None:
                 decision.answers.append((command, answer))
+        if book.shared.waking:
+            book.dispatch.wake_some(now_ms)
         if self._stirred:
             self._serve_waiters(now_ms)
         return decision

@@ -36,6 +36,8 @@ class Shared(msgspec.Struct, eq=False):
 
     ledger: Ledger
     slos: dict[int, SloClass] = {}
+    waking: list[Strand] = []
+    """Strands whose hold has ended, with turns that have not come back yet."""
     has_fairness: bool = True
     """False only to compare with schedulers that know no tenants."""
     numbers: int = 0
@@ -208,7 +210,7 @@ class Queue:
 
     def _strand(self, lane: Lane, key: tuple[Any, ...], now_ms: int) -> Strand:
         rules = self.rules
-        strand = Strand(lane, key, self.shared.next_number())
+        strand = Strand(lane, key)
         strand.shape = rules.shape
         if key:
             strand.windows = key[0]

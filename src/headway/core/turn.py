@@ -25,6 +25,7 @@ class Turn:
     __slots__ = (
         "aim",
         "count",
+        "held_ms",
         "home",
         "is_shedding",
         "late",
@@ -52,7 +53,11 @@ class Turn:
         self.count = 0
         """Jobs that are really here."""
         self.parked_on: object | None = None
-        """What stopped it: a gauge, a tenant's rule, or its head being asked about."""
+        """What stopped it: a gauge, a held strand, the rule of a paused tenant, or the
+        job about which a throttler is asked.
+        """
+        self.held_ms = 0
+        """How long its strand had been held when it took its place."""
         self.home: Shelf | None = None
         self.seat = OFF
         self.rank = -1
@@ -118,26 +123,29 @@ class Turn:
             self.shed(now_ms)
         job = self.head()
         strand = self.strand
-        tier = strand.tier(self.tier)
+        lane = strand.lane
+        tier = lane.tier_of(self)
         if job is None or self.parked_on is not None:
             if self.home is not None:
                 self.home.off(self)
                 tier.reseat()
             return
         tenancy = self.tenancy
-        lane = strand.lane
-        if self.home is None and tenancy.pass_ < lane.base:
-            tenancy.pass_ = lane.base
-        rank = strand.lane.queue.rules.rank_of(job) if lane.is_ranked else tenancy.pass_
+        rank = 0
+        if tenancy.turns > 1 or lane.is_ranked:
+            rank = lane.queue.rules.rank_of(job)
+        held_ms = strand.held_ms
+        self.held_ms = held_ms
         aim = job.run_at_ms - job.shift_ms + lane.aim_ms + tenancy.rule.held_ms
         if aim <= now_ms:
             tier.shelf.put(self, DUE, rank, NEVER)
         else:
-            tier.shelf.put(self, FRESH, rank, aim)
+            # On the shelf turns of several strands meet, so in their queue's time.
+            tier.shelf.put(self, FRESH, rank, aim + held_ms)
         tier.reseat()
 
     def lane_number(self) -> int:
-        return self.strand.tier(self.tier).lane_tier.number
+        return self.strand.lane.tier_of(self).lane_tier.number
 
     def pass_now(self) -> int:
         return self.rank if self.strand.lane.is_ranked else self.tenancy.pass_

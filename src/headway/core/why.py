@@ -125,7 +125,7 @@ def _ready_reasons(book: Book, job: Job, turn: Turn, now_ms: int) -> list[Reason
 def _limit_reasons(book: Book, job: Job, turn: Turn, now_ms: int) -> list[Reason]:
     """Gauges that something above it is parked on, or that would stop it next."""
     strand = turn.strand
-    places = (strand.lane.queue.gate, strand.tier(turn.tier), turn)
+    places = (strand.lane.queue.gate, turn)
     gauges = [p.parked_on for p in places if isinstance(p.parked_on, Gauge)]
     if not gauges and strand.shape == strand.lane.queue.rules.shape:
         outcome = check(turn, job, book.shared.ledger, now_ms)
