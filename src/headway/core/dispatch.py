@@ -12,11 +12,14 @@ from headway.core.promise import Board
 from headway.core.queue import Queue, Shared
 from headway.core.timers import TimeBuckets
 from headway.core.turn import ENTITLED, OVER, Turn
+from headway.core.windows import WindowSet
 
 COST_EVERY_MS: Final = 1_000
 """How often the cost of a start is worked out anew."""
 COST_MAX_MS: Final = 10_000
 """The longest interval between free slots that counts as one."""
+CLOSINGS: Final = 1_000
+"""Closings of a window that are made up for when nobody saw them."""
 WOKEN_TURNS: Final = 64
 """Turns of a strand that come back at one go when its hold has ended."""
 RELAX_TURNS: Final = 64
@@ -74,6 +77,7 @@ class Dispatch:
         if turn.parked_on is job:
             turn.parked_on = None
             is_head = True
+            queue.asked.pop(job.seq, None)
         if is_head:
             self._reconsider(turn, now_ms)
             turn.seat_at(turn.strand.now(now_ms))
@@ -135,10 +139,11 @@ class Dispatch:
             self._take_units(turn, job, now_ms)
         if tenancy.pass_ > lane.base:
             lane.base = tenancy.pass_
-        if not job.is_charged:
-            job.is_charged = True
+        # A continuation has paid already.
+        if job.timeout_left_ms == 0:
             cost = rules.charge_of(job) if rules.is_by_time else job.cost or 1
-            tenancy.pass_ += cost * tenancy.rule.stride
+            job.charge = cost * tenancy.rule.stride
+            tenancy.pass_ += job.charge
         if lane.entitled.is_due:
             lane.clock.charge(1)
         if job.level > queue.level_base:
@@ -146,13 +151,20 @@ class Dispatch:
         self._occupy(job, turn, now_ms)
         self._leave(queue, turn, job)
         turn.seat_at(strand_ms)
+        for gauge in strand.gauges:
+            gauge.expect(turn)
         return wait_ms, held_ms
 
-    def vacate(self, queue: Queue, job: Job, now_ms: int) -> None:
+    def vacate(
+        self, queue: Queue, job: Job, now_ms: int, *, is_unused: bool = False
+    ) -> None:
         """The job gives its worker slot back, whatever it does next."""
         tenancy = job.tenancy
         assert tenancy is not None
         job.tenancy = None
+        if is_unused:
+            tenancy.pass_ -= job.charge
+            job.charge = 0
         tenancy.leased -= 1
         ledger = self.ledger
         ledger.leased -= 1
@@ -222,7 +234,7 @@ class Dispatch:
         self._watch(timer, now_ms)
 
     def verdict(self, job: Job, now_ms: int) -> None:
-        """The throttler has spoken: the turn goes on."""
+        """The throttler has spoken, or is gone: the turn goes on."""
         turn = job.turn
         if turn is not None and turn.parked_on is job:
             turn.unpark(now_ms)
@@ -234,6 +246,8 @@ class Dispatch:
             if turn.count > 1:
                 self._reconsider(turn, now_ms, is_big_only=True)
             turn.seat_at(strand_ms)
+            for gauge in turn.strand.gauges:
+                gauge.expect(turn)
 
     def _reconsider(
         self, turn: Turn, now_ms: int, *, is_big_only: bool = False
@@ -281,6 +295,8 @@ class Dispatch:
             case Delivery.ASK:
                 assert job is not None
                 turn.parked_on = job
+                queue = strand.lane.queue
+                queue.asked[job.seq] = job
                 self.asks.append(job)
                 turn.seat_at(strand.now(now_ms))
             case Delivery.OVER:
@@ -317,7 +333,11 @@ class Dispatch:
     def _move(self, turn: Turn, job: Job, now_ms: int) -> None:
         """The rules changed under a backlog: the head goes where it belongs now."""
         queue = turn.strand.lane.queue
+        clocks_ms = _clocks_ms(turn, now_ms)
         turn.remove(job)
+        for gauge in (*turn.strand.gauges, *turn.tenancy.rule.gauges):
+            if gauge.big is turn:
+                gauge.let_go(turn, now_ms)
         turn.tenancy.ready -= 1
         turn.strand.lane.ready -= 1
         if turn.count == 0:
@@ -328,7 +348,7 @@ class Dispatch:
         strand_ms = target.strand.now(now_ms)
         self._want_moves(job, turn.tenancy, target.tenancy, now_ms)
         # Time that it was held stays to its credit.
-        job.shift_ms += turn.strand.now(now_ms) - strand_ms
+        job.shift_ms += _clocks_ms(target, now_ms) - clocks_ms
         self._join(target, job, strand_ms, now_ms)
 
     def _want_moves(
@@ -345,17 +365,17 @@ class Dispatch:
         windows = strand.windows
         assert windows is not None
         gate = strand.lane.queue.gate
+        # Nobody looked when it closed. Time that the queue was held since then is
+        # counted there already.
+        unseen_ms = -(gate.held_ms - strand.closes_held_ms)
+        if strand.closes_ms >= 0:
+            unseen_ms += _closed_ms(windows, strand.closes_ms, now_ms)
         if windows.is_open(now_ms):
+            strand.held_ms += max(0, unseen_ms)
             strand.closes_ms = windows.closes_ms(now_ms)
             strand.closes_held_ms = gate.held_ms
             return
-        since_ms = gate.time(now_ms)
-        if strand.closes_ms >= 0:
-            # Nobody looked when it closed. Time that the queue was held since then
-            # is counted there already.
-            unseen_ms = now_ms - strand.closes_ms
-            unseen_ms -= gate.held_ms - strand.closes_held_ms
-            since_ms -= max(0, unseen_ms)
+        since_ms = gate.time(now_ms) - max(0, unseen_ms)
         strand.hold_at(WINDOW, since_ms, is_on=True)
         self.timers.add(strand, windows.opens_ms(now_ms))
 
@@ -429,6 +449,27 @@ class Dispatch:
         self._relaxed_ms = now_ms
         for group in list(self.ledger.over.values())[:RELAX_TURNS]:
             self._entitle(group, now_ms, RELAX_TURNS)
+
+
+def _clocks_ms(turn: Turn, now_ms: int) -> int:
+    """How far the clocks of a turn's strand and tenant are behind the partition's."""
+    queue_ms = turn.strand.lane.queue.gate.time(now_ms)
+    rule_ms = turn.tenancy.rule.time(queue_ms)
+    return now_ms - turn.strand.time(queue_ms) + queue_ms - rule_ms
+
+
+def _closed_ms(windows: WindowSet, since_ms: int, now_ms: int) -> int:
+    """How long the windows were closed from one closing on until now."""
+    closed_ms = 0
+    for _ in range(CLOSINGS):
+        opens_ms = min(windows.opens_ms(since_ms), now_ms)
+        closed_ms += opens_ms - since_ms
+        if opens_ms >= now_ms:
+            break
+        since_ms = windows.closes_ms(opens_ms)
+        if since_ms >= now_ms:
+            break
+    return closed_ms
 
 
 def _change_tier(turn: Turn, tier: int, now_ms: int) -> None:

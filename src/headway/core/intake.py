@@ -69,7 +69,6 @@ def redrive(book: Book, command: Redrive, now_ms: int) -> Changed:
     queue.dead -= 1
     job.generation += 1
     job.attempt = 0
-    job.is_charged = False
     job.is_cancel_requested = False
     job.is_cleared = False
     job.reply = None

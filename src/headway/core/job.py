@@ -93,8 +93,8 @@ class Job(msgspec.Struct, eq=False):
     wait_until_ms: int = 0
     is_done_on_reply: bool = False
     errors: tuple[JobError, ...] = ()
-    is_charged: bool = False
-    """Its next start costs its tenant nothing: the last one was given back."""
+    charge: int = 0
+    """What its start has moved its tenant's clock by."""
     level: int = 0
     """Its pass, where a comparison fixes passes at enqueue."""
     # In memory only: where it stands right now.

@@ -72,7 +72,7 @@ def release(book: Book, command: Release, now_ms: int) -> Settled:
         if job is None:
             stale.append(token)
             continue
-        run_ms = life.end_lease(book, job, now_ms)
+        run_ms = life.end_lease(book, job, now_ms, is_unused=True)
         if job.is_cancel_requested:
             cancelled.append(token)
             _cancel_ended(book, job, now_ms)
@@ -115,7 +115,7 @@ def _fail(book: Book, job: Job, reason: str, now_ms: int) -> None:
 
 def _lose(book: Book, job: Job, now_ms: int) -> None:
     """The lease ran out: another worker may have it, if attempts are left."""
-    run_ms = life.end_lease(book, job, now_ms)
+    run_ms = life.end_lease(book, job, now_ms, is_unused=True)
     if job.is_cancel_requested:
         _cancel_ended(book, job, now_ms)
         return

@@ -77,14 +77,24 @@ def lease(book: Book, job: Job, until_ms: int, worker: str, now_ms: int) -> None
     book.write(job, leased)
 
 
-def end_lease(book: Book, job: Job, now_ms: int, *, is_waiting: bool = False) -> int:
-    """The token is void; answers how long the job ran under it."""
+def end_lease(
+    book: Book,
+    job: Job,
+    now_ms: int,
+    *,
+    is_waiting: bool = False,
+    is_unused: bool = False,
+) -> int:
+    """The token is void; answers how long the job ran under it.
+
+    An unused lease, released or lost, costs its tenant nothing.
+    """
     queue = book.queues[job.queue]
     del book.leases[job.token]
     job.token = 0
     job.lease_until_ms = 0
     queue.leased -= 1
-    book.dispatch.vacate(queue, job, now_ms)
+    book.dispatch.vacate(queue, job, now_ms, is_unused=is_unused)
     if not is_waiting:
         book.dispatch.give_back(job, now_ms)
         job.timeout_at_ms = 0
@@ -128,7 +138,6 @@ def retry_or_bury(
         return
     if outcome.payload is not None:
         replace_payload(job, outcome.payload)
-    job.is_charged = False
     job.credit_ms = 0
     job.reply = None
     job.run_at_ms = opening_ms(job, config, now_ms + outcome.delay_ms)

@@ -82,6 +82,9 @@ class Gauge:
         if self.big is None and units > 1:
             self.big = member
 
+    def expect(self, member: Parked) -> None:
+        """`member` has a job that will ask for units when its turn comes."""
+
     def forget(self, member: Parked) -> None:
         """`member` started, or waits elsewhere: it has no call on units here."""
         if self.big is member:
@@ -222,14 +225,17 @@ class SharePool:
         for gauge in waiting:
             if gauge.used < gauge.share:
                 gauge.wake(now_ms)
-        if self.is_lending and self.used < self.max and not self.is_owed():
+        if self.is_lending and self.used < self.max and not self.is_owed(None):
             for gauge in waiting:
                 if gauge.used >= gauge.share:
                     gauge.wake(now_ms)
 
-    def is_owed(self) -> bool:
-        """Whether a value below its own share wants units."""
-        return any(g.used < g.share and g.is_called() for g in self.gauges.values())
+    def is_owed(self, asker: "ShareGauge | None") -> bool:
+        """Whether another value, below its own share, wants units."""
+        return any(
+            gauge.used < gauge.share and gauge is not asker and gauge.is_called()
+            for gauge in self.gauges.values()
+        )
 
 
 class ShareGauge(Gauge):
@@ -244,7 +250,7 @@ class ShareGauge(Gauge):
         )
         self.pool = pool
         self.called: Parked | None = None
-        """Woken for units of its own share that it has not taken yet."""
+        """Is to have units of its own share, and has not taken them yet."""
         pool.gauges[value] = self
 
     def fits(self, cost: int, member: Parked, now_ms: int) -> bool:
@@ -252,7 +258,8 @@ class ShareGauge(Gauge):
         units = self.units(cost)
         if pool.used + units > pool.max:
             return False
-        if self.used + units > self.share and pool.is_lending and pool.is_owed():
+        is_borrower = pool.is_lending and self.used + units > self.share
+        if is_borrower and pool.is_owed(self):
             return False
         return super().fits(cost, member, now_ms)
 
@@ -275,6 +282,10 @@ class ShareGauge(Gauge):
     def let_go(self, member: Parked, now_ms: int) -> None:
         super().let_go(member, now_ms)
         self.pool.wake(now_ms)
+
+    def expect(self, member: Parked) -> None:
+        if self.used < self.share:
+            self.called = member
 
     def is_called(self) -> bool:
         if self.called is not None and not self.called.is_standing():

@@ -64,6 +64,8 @@ class Queue:
         self.exempt: dict[int, Lane] = {}
         """Lanes of jobs that no limit stops."""
         self.boards: list[Board] = []
+        self.asked: dict[int, Job] = {}
+        """Jobs about which the throttler was asked."""
         self.replies = ReplyBook()
         self.keys = KeyBook()
         self.ready = 0
@@ -182,6 +184,19 @@ class Queue:
         """Worker slots that its jobs may hold at once."""
         share = self.rules.config.slot_share
         return max(1, int(share * self.shared.ledger.slots(now_ms)))
+
+    def renew_tenancies(self, *, was_fair: bool) -> None:
+        """The configuration is new: tenants meet the rules that it makes for them."""
+        is_fair = self.rules.is_fair
+        for lane in self.all_lanes():
+            if is_fair != was_fair:
+                # Turns that stand keep their old clocks until they are sorted anew.
+                for tenancy in lane.tenancies.values():
+                    tenancy.account.tenancies -= 1
+                lane.tenancies = {}
+            elif is_fair:
+                for name, tenancy in lane.tenancies.items():
+                    tenancy.rule = self.rules.rule_of(name)
 
     def free_old_strands(self, now_ms: int) -> None:
         """The rules have changed: old strands need only surface to be sorted anew."""

@@ -13,6 +13,7 @@ from headway.core.commands import (
     Verdict,
 )
 from headway.core.errors import BadValue
+from headway.core.fairness import TenantRule
 from headway.core.gate import BLOCKED, PAUSED
 from headway.core.job import JobError
 from headway.core.lane import KIND, TENANT, Strand
@@ -29,9 +30,19 @@ def configure(book: Book, command: Configure, now_ms: int) -> Changed:
     if queue is None:
         book.add_queue(config)
     else:
+        shape = queue.rules.shape
+        was_fair = queue.rules.is_fair
         queue.rules.apply(config, now_ms)
         queue.declare_lanes()
+        queue.renew_tenancies(was_fair=was_fair)
         _reshaped(book, queue, now_ms)
+        if queue.rules.shape != shape:
+            for rule in queue.rules.tenants.values():
+                _unpark(rule, now_ms)
+        if not config.has_throttler:
+            asked, queue.asked = queue.asked, {}
+            for job in asked.values():
+                book.dispatch.verdict(job, now_ms)
         gauges = (*queue.rules.gauges, queue.slot_gauge)
         if queue.gate.parked_on not in gauges or config.slot_share == 1.0:
             queue.gate.parked_on = None
@@ -111,6 +122,7 @@ def judge(book: Book, command: Judge, now_ms: int) -> Changed:
     queue = book.queues[job.queue]
     match command.verdict:
         case Verdict.START:
+            queue.asked.pop(job.seq, None)
             job.is_cleared = True
             book.dispatch.verdict(job, now_ms)
         case Verdict.LATER:
@@ -134,9 +146,15 @@ def _pause_tenant(queue: Queue, tenant: str, now_ms: int, *, is_on: bool) -> Non
     if bool(rule.holds) == is_on:
         return
     rule.set_hold(_TENANT_PAUSED, queue.gate.time(now_ms), is_on=is_on)
+    _unpark(rule, now_ms)
+
+
+def _unpark(rule: TenantRule, now_ms: int) -> None:
+    """The tenant's turns look again whether they may go."""
     parked, rule.parked = rule.parked, []
     for turn in parked:
-        turn.unpark(now_ms)
+        if turn.parked_on is rule:
+            turn.unpark(now_ms)
 
 
 def _cap_tenant(queue: Queue, tenant: str, cap: int, now_ms: int) -> None:
