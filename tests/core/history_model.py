@@ -141,7 +141,6 @@ class HistoryModel:
                     record.held_ms = 0
             case events.Released() | events.Lost():
                 record.attempt -= isinstance(event, events.Released)
-                record.held_ms += event.at_ms - record.started_ms
             case events.Redriven():
                 assert event.generation == record.generation + 1, "invariant 4"
                 record.generation += 1

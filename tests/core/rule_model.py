@@ -74,8 +74,8 @@ class QueueModel:
 
     def take(self, job: Job, *, is_checked: bool) -> None:
         """The job takes its units of all that it does not hold yet."""
+        is_new = job.seq not in self.units
         mine = self.units.setdefault(job.seq, {})
-        before = dict(mine)
         limits = self.keys(job)
         sizes: dict[str, int] = {}
         for (name, value), size in limits:
@@ -83,7 +83,7 @@ class QueueModel:
                 # The total of a share limit counts what the share itself counts.
                 size = sizes.setdefault(name, size)
                 mine[name, value] = job.cost if job.cost <= size else max(size, 1)
-        if is_checked and not before:
+        if is_checked and is_new:
             used = self.used()
             for key, size in limits:
                 assert used[key] <= size, ("invariant 22", key, used[key], size)

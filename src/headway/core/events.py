@@ -40,8 +40,8 @@ class Rescheduled(Event, tag="reschedule"):
 class Leased(Event, tag="lease"):
     """A job was handed to a worker, `wait_ms` after it became ready.
 
-    `wait_ms` leaves out `held_ms`: time paused, blocked or outside its window, and
-    time under leases that were lost or given back.
+    `wait_ms` leaves out `held_ms`: time paused, blocked or outside its window. For a
+    job that came back from a lost or released lease it counts from its first wait.
     """
 
     attempt: int

@@ -119,8 +119,7 @@ def leave(book: Book, job: Job, state: JobState) -> None:
 
 
 def give_back_ready(book: Book, job: Job, now_ms: int) -> None:
-    """Back to the head of its tenant, as if it had not been started."""
-    job.credit_ms += now_ms - job.started_ms
+    """Back to the head of its tenant, as urgent as if it had not been started."""
     make_ready(book, book.queues[job.queue], job, now_ms)
 
 
