@@ -100,7 +100,8 @@ def _check_ledger(book: Book, leased: list[Job]) -> None:
         if job.turn is not None and job.turn.tenancy.name:
             wants[job.turn.tenancy.account] += job.want
     new_wants = new_slots = 0
-    for account in {*ledger.accounts.values(), *wants}:
+    accounts: set[Any] = {*ledger.accounts.values(), *wants}
+    for account in accounts:
         assert ledger.accounts.get(account.name) is account, account.name
         assert account.want == wants[account], account.name
         assert account.leased == slots[account], account.name

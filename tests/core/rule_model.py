@@ -81,8 +81,8 @@ class QueueModel:
         for (name, value), size in limits:
             if (name, value) not in mine:
                 # The total of a share limit counts what the share itself counts.
-                size = sizes.setdefault(name, size)
-                mine[name, value] = job.cost if job.cost <= size else max(size, 1)
+                most = sizes.setdefault(name, size)
+                mine[name, value] = job.cost if job.cost <= most else max(most, 1)
         if is_checked and is_new:
             used = self.used()
             for key, size in limits:
@@ -153,9 +153,9 @@ class RuleModel:
             assert windows is None or windows.is_open(event.at_ms), "window open"
             if not job.spec.is_critical:
                 queue.take(job, is_checked=True)
-        elif isinstance(event, ENDS):
-            queue.units.pop(event.seq, None)
-        elif isinstance(event, events.Replied) and job.is_done_on_reply:
+        elif isinstance(event, ENDS) or (
+            isinstance(event, events.Replied) and job.is_done_on_reply
+        ):
             queue.units.pop(event.seq, None)
 
     def _configured(self, config: QueueConfig) -> None:
@@ -264,7 +264,9 @@ def _may_borrow(
 
 
 def _is_in_rate(model: RuleModel, queue: QueueModel, job: Job, now_ms: int) -> bool:
-    gauges = {(g.limit, g.value): g for g in model.book.queues[job.queue].rules.book.all()}
+    gauges = {
+        (g.limit, g.value): g for g in model.book.queues[job.queue].rules.book.all()
+    }
     for limit in queue.config.limits:
         if isinstance(limit, Rate):
             value = "" if limit.per is None else value_of(limit.per, job.spec)

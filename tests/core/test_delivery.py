@@ -74,9 +74,7 @@ def made(case: Case) -> tuple[Machine, Turn, Job]:
         machine.ask(Judge(1, Verdict.START))
         machine.lease()
         assert len(machine.partition.book.leases) == 1
-    (seq,) = machine.put(
-        "q", msgspec.structs.replace(spec, is_critical=case.is_exempt)
-    )
+    (seq,) = machine.put("q", msgspec.structs.replace(spec, is_critical=case.is_exempt))
     job = machine.partition.book.jobs[seq]
     turn = job.turn
     assert turn is not None
@@ -89,7 +87,9 @@ def made(case: Case) -> tuple[Machine, Turn, Job]:
     return machine, turn, job
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: "".join(map(str, map(int, case))))
+@pytest.mark.parametrize(
+    "case", CASES, ids=lambda case: "".join(map(str, map(int, case)))
+)
 def test_the_graph_decides_as_it_is_drawn(case: Case) -> None:
     """Invariants 22 and 26 at their source."""
     machine, turn, job = made(case)

@@ -31,9 +31,7 @@ def block(*, is_on: bool) -> SetHold:
     return SetHold("q", Hold.BLOCK, is_on)
 
 
-@pytest.mark.parametrize(
-    ("first", "second"), list(itertools.permutations(Hold))
-)
+@pytest.mark.parametrize(("first", "second"), list(itertools.permutations(Hold)))
 @pytest.mark.parametrize("is_fifo", [False, True])
 def test_pause_and_block_must_both_be_lifted(
     first: Hold, second: Hold, is_fifo: bool

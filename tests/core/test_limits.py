@@ -1,6 +1,7 @@
 """Limits: concurrency with costs, rates, shares and caps, and what holds their units."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import msgspec
 import pytest
@@ -130,7 +131,7 @@ def test_three_per_second_are_three_in_every_second() -> None:
         if len(machine.partition.book.timers) or machine.now_ms < START_MS + 2:
             starts += [machine.now_ms] * len(machine.lease(5))
     assert len(starts) == 300
-    gaps = {later - sooner for sooner, later in zip(starts, starts[1:], strict=False)}
+    gaps = {later - sooner for sooner, later in pairwise(starts)}
     assert gaps <= {333, 334}
 
 

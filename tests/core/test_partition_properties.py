@@ -48,12 +48,12 @@ def story(seed: int, length: int) -> list[Step]:
     ]
 
 
-@pytest.mark.parametrize("first", range(0, 100, 10))
+@pytest.mark.parametrize("first", range(0, 48, 8))
 def test_any_history_keeps_the_invariants_and_drains(first: int) -> None:
-    """Invariants 1, 2, 4, 5, 7-9, 13, 18, 20-22, 26, 29 over ten long stories."""
-    for seed in range(first, first + 10):
+    """Invariants 1, 2, 4, 5, 7-9, 13, 18, 20-22, 26, 29 over eight stories."""
+    for seed in range(first, first + 8):
         fuzz = Fuzz()
-        fuzz.play(story(seed, 150))
+        fuzz.play(story(seed, 120))
         drain(fuzz)
         assert fuzz.history.open_jobs() == [], seed
 
@@ -69,7 +69,7 @@ def test_any_long_history_keeps_the_invariants_and_drains(first: int) -> None:
         assert fuzz.history.open_jobs() == [], seed
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(steps=st.lists(STEPS, max_size=40))
 def test_any_short_history_keeps_the_invariants_and_drains(steps: list[Step]) -> None:
     """Invariants 1, 2, 4, 5, 7-9, 13, 18, 20-22, 26, 29; a failure is told briefly."""
@@ -79,7 +79,7 @@ def test_any_short_history_keeps_the_invariants_and_drains(steps: list[Step]) ->
     assert fuzz.history.open_jobs() == []
 
 
-@pytest.mark.parametrize("seed", range(500, 508))
+@pytest.mark.parametrize("seed", range(500, 504))
 def test_the_same_commands_give_the_same_history(seed: int) -> None:
     """Invariant 30."""
     digests = set()

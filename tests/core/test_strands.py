@@ -140,11 +140,11 @@ def starts_of(
     """When each free job starts, and which it is."""
     shop = Shop(config)
     at_ms = shop.machine.now_ms
-    for number, (after_ms, who, slo_ms, block) in enumerate(arrivals):
+    for number, (after_ms, who, slo_ms, drawn) in enumerate(arrivals):
         at_ms += after_ms
         shop.until(at_ms)
-        if block == "mute" and not config.has_throttler:
-            block = "label"
+        is_mute = drawn == "mute" and not config.has_throttler
+        block = "label" if is_mute else drawn
         headers = {"number": str(number)}
         if block is None:
             spec = JobSpec(tenant=f"t{who}", priority=number % 3)
@@ -216,11 +216,7 @@ RULES: list[tuple[str, list[Command], list[Command], JobSpec]] = [
     ),
     (
         "shares",
-        [
-            Configure(
-                QueueConfig(name="q", limits=(Shares("s", 10, "x", {"1": 10}),))
-            )
-        ],
+        [Configure(QueueConfig(name="q", limits=(Shares("s", 10, "x", {"1": 10}),)))],
         [Configure(QueueConfig(name="q"))],
         JobSpec(labels={"x": "1"}),
     ),

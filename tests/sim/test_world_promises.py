@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,7 +43,7 @@ LONG = (
 )
 
 
-@lru_cache(maxsize=None)
+@cache
 def outcome(name: str, policy: str = "headway") -> Result:
     return run(load_scenario(SCENARIOS / f"{name}.toml"), policy=policy)
 

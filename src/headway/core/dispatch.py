@@ -3,7 +3,7 @@
 from typing import Final
 
 from headway.core.delivery import Delivery, Limited, check
-from headway.core.entitlement import LEVEL_MS, SLOT, Account, want_of
+from headway.core.entitlement import LEVEL_MS, Account, want_of
 from headway.core.fairness import Tenancy
 from headway.core.job import Job
 from headway.core.lane import WINDOW, Strand
@@ -148,7 +148,7 @@ class Dispatch:
             lane.clock.charge(1)
         if job.level > queue.level_base:
             queue.level_base = job.level
-        self._occupy(job, turn, now_ms)
+        self._occupy(job, turn)
         self._leave(queue, turn, job)
         turn.seat_at(strand_ms)
         for gauge in strand.gauges:
@@ -174,13 +174,9 @@ class Dispatch:
         if tenancy.name:
             account = tenancy.account
             account.ran(now_ms - job.started_ms)
-            ledger.wants(account, -SLOT, now_ms)
-            account.leased -= 1
-            group = account.group
-            if group is not account:
-                group.leased -= 1
-            if group.over:
-                self._entitle(group, now_ms, 1)
+            ledger.ends(account)
+            if account.group.over:
+                self._entitle(account.group, now_ms, 1)
         else:
             ledger.leased_without -= 1
         if not job.spec.is_critical:
@@ -380,22 +376,24 @@ class Dispatch:
         self.timers.add(strand, windows.opens_ms(now_ms))
 
     def _take_units(self, turn: Turn, job: Job, now_ms: int) -> None:
+        """Counts the start against every limit; nothing is reserved for it any more."""
         strand = turn.strand
-        gauges = (
-            *strand.lane.queue.rules.gauges,
-            *strand.gauges,
-            *turn.tenancy.rule.gauges,
-        )
-        job.holds = tuple((g, g.take(job.cost, now_ms)) for g in gauges)
-        self._settle_reservations(turn, gauges)
+        gate = strand.lane.queue.gate
+        cost = job.cost
+        holds = []
+        for gauges in (
+            gate.queue.rules.gauges,
+            strand.gauges,
+            turn.tenancy.rule.gauges,
+        ):
+            for gauge in gauges:
+                holds.append((gauge, gauge.take(cost, now_ms)))
+                big = gauge.big
+                if big is not None and (big is turn or big is gate):
+                    gauge.big = None
+        job.holds = tuple(holds)
 
-    def _settle_reservations(self, turn: Turn, gauges: tuple[Gauge, ...]) -> None:
-        gate = turn.strand.lane.queue.gate
-        for gauge in gauges:
-            if gauge.big is turn or gauge.big is gate:
-                gauge.forget(gauge.big)
-
-    def _occupy(self, job: Job, turn: Turn, now_ms: int) -> None:
+    def _occupy(self, job: Job, turn: Turn) -> None:
         tenancy = turn.tenancy
         job.tenancy = tenancy
         tenancy.leased += 1
@@ -405,11 +403,7 @@ class Dispatch:
             job.is_over = True
             ledger.leased_over += 1
         if tenancy.name:
-            account = tenancy.account
-            ledger.wants(account, SLOT - job.want, now_ms)
-            account.leased += 1
-            if account.group is not account:
-                account.group.leased += 1
+            ledger.starts(tenancy.account, job.want)
         else:
             ledger.leased_without += 1
         if not job.spec.is_critical:

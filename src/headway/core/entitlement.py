@@ -22,6 +22,8 @@ RUN_MS: Final = 1_000
 """The run time of jobs of which nothing is known."""
 AVERAGE_MS: Final = 10_000
 """Over how long demand is averaged: bursts of a quiet tenant are not a flood."""
+GRAIN_MS: Final = 100
+"""Changes within so short a time are averaged as one: it runs thrice for each job."""
 LEVEL_MS: Final = 100
 """How long a computed level serves."""
 DANGER_MS: Final = 2_000
@@ -62,17 +64,18 @@ class Account:
         "mean_run_ms",
         "name",
         "over",
+        "ready_want",
         "since_ms",
         "tenancies",
         "used",
-        "want",
         "weight",
     )
 
     def __init__(self, name: str, weight: float, now_ms: int) -> None:
         self.name = name
         self.weight = weight
-        self.want = 0
+        self.ready_want = 0
+        """What its ready jobs want; those that run want a slot each."""
         self.demand = 0
         """The want, averaged up to `at_ms`."""
         self.used = 0
@@ -90,6 +93,10 @@ class Account:
         """Itself, or the newcomers' account that speaks for it."""
         self.over: list[tuple[int, int, Turn]] | None = None
         """Turns that were put over share, in the order in which they come back."""
+
+    @property
+    def want(self) -> int:
+        return self.leased * SLOT + self.ready_want
 
     def push_over(self, turn: "Turn", number: int, now_ms: int) -> None:
         """Those that can still be in time come back first, soonest due before.
@@ -215,15 +222,32 @@ class Ledger:
         return account
 
     def wants(self, account: Account, by: int, now_ms: int) -> None:
-        """The account wants `by` more from now on."""
+        """A job that wants `by` is ready, or, below 0, is so no more."""
+        account.ready_want += by
         group = account.group
-        if group is not account and self._is_proven(account, now_ms):
-            self._leave_newcomers(account, now_ms)
-            group = account
-        self._water.update(group, now_ms)
-        account.want += by
         if group is not account:
-            group.want += by
+            group.ready_want += by
+            if now_ms - account.since_ms >= PROBATION_MS:
+                self._prove(account, now_ms)
+                group = account.group
+        if now_ms - group.at_ms >= GRAIN_MS:
+            self._water.update(group, now_ms)
+
+    def starts(self, account: Account, want: int) -> None:
+        """A job of the tenant that wanted so much has its slot now."""
+        account.ready_want -= want
+        account.leased += 1
+        group = account.group
+        if group is not account:
+            group.ready_want -= want
+            group.leased += 1
+
+    def ends(self, account: Account) -> None:
+        """A job of the tenant gave its slot back."""
+        account.leased -= 1
+        group = account.group
+        if group is not account:
+            group.leased -= 1
 
     def set_weight(self, account: Account, weight: float, now_ms: int) -> None:
         """Its share changes; newcomers share one weight whatever theirs are."""
@@ -290,7 +314,7 @@ class Ledger:
     def _leave_newcomers(self, account: Account, now_ms: int) -> None:
         group = account.group
         self._water.update(group, now_ms)
-        group.want -= account.want
+        group.ready_want -= account.ready_want
         group.leased -= account.leased
         account.group = account
         account.at_ms = now_ms
@@ -309,13 +333,11 @@ class Ledger:
                 self._water.update(account, now_ms)
                 stale.append(account)
 
-    def _is_proven(self, account: Account, now_ms: int) -> bool:
-        """Long here, and not only while promises were in danger."""
-        age_ms = now_ms - account.since_ms
-        if age_ms < PROBATION_MS:
-            return False
+    def _prove(self, account: Account, now_ms: int) -> None:
+        """Long here, and not only while promises were in danger: it stands for itself."""
         is_calm = now_ms >= self._danger_until_ms + CALM_MS
-        return is_calm or age_ms >= PROBATION_MAX_MS
+        if is_calm or now_ms - account.since_ms >= PROBATION_MAX_MS:
+            self._leave_newcomers(account, now_ms)
 
     def _is_known(self, name: str, now_ms: int) -> bool:
         if now_ms - self._known_since_ms > KNOWN_MS:

@@ -49,7 +49,7 @@ class Gauge:
         return cost if cost <= self.max else max(self.max, 1)
 
     def fits(self, cost: int, member: Parked, now_ms: int) -> bool:
-        units = self.units(cost)
+        units = cost if cost <= self.max else self.units(cost)
         free = self.max - self.used
         big = self.big
         if big is not None and big is not member:
@@ -61,7 +61,7 @@ class Gauge:
 
     def take(self, cost: int, now_ms: int) -> int:
         """Counts a start; answers the units that must be given back."""
-        units = self.units(cost)
+        units = cost if cost <= self.max else self.units(cost)
         self.used += units
         return units
 
@@ -120,15 +120,6 @@ class Gauge:
         for lane in list(self.parked or ()):
             self._wake_lane(lane, 1 << 62, now_ms)
 
-    def is_waited_for(self) -> bool:
-        if not self.parked:
-            return False
-        return any(
-            entry[2].parked_on is self
-            for heap in self.parked.values()
-            for entry in heap
-        )
-
     def _wake_lane(self, lane: int, free: int, now_ms: int) -> None:
         assert self.parked is not None
         heap = self.parked[lane]
@@ -181,6 +172,8 @@ class RateGauge(Gauge):
 
     def ready_ms(self, cost: int, now_ms: int) -> int:
         """When a start of that cost would be within the rate."""
+        if cost == 0:
+            return now_ms
         now = now_ms * self._ticks
         # One dearer than the whole burst may go when everything is paid for.
         price = min(cost * self._interval, self._tolerance)
@@ -288,9 +281,21 @@ class ShareGauge(Gauge):
             self.called = member
 
     def is_called(self) -> bool:
-        if self.called is not None and not self.called.is_standing():
+        """Whether a member waits, or will ask, for what is left of its own share."""
+        called = self.called
+        if called is not None:
+            if called.is_standing() and self._is_within(called):
+                return True
             self.called = None
-        return self.called is not None or self.is_waited_for()
+        return any(
+            heap[0][2].parked_on is self and self._is_within(heap[0][2])
+            for heap in (self.parked or {}).values()
+            if heap
+        )
+
+    def _is_within(self, member: Parked) -> bool:
+        """Not a borrower itself: two of them would wait for each other."""
+        return self.used + self.units(member.units_wanted()) <= self.share
 
     def _unpark(self, member: Parked, now_ms: int) -> None:
         self.called = member

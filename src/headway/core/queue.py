@@ -64,6 +64,8 @@ class Queue:
         self.exempt: dict[int, Lane] = {}
         """Lanes of jobs that no limit stops."""
         self.boards: list[Board] = []
+        self.shape_met = self.rules.shape
+        """The shape of the rules that parked turns know of."""
         self.asked: dict[int, Job] = {}
         """Jobs about which the throttler was asked."""
         self.replies = ReplyBook()

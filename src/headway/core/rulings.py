@@ -176,6 +176,11 @@ def _reshaped(book: Book, queue: Queue, now_ms: int) -> None:
     """Jobs that stand or run under the old rules meet the new ones."""
     queue.free_old_strands(now_ms)
     _recount(book, queue, now_ms)
+    if queue.shape_met != queue.rules.shape:
+        # What waits under the old rules may go under the new ones.
+        queue.shape_met = queue.rules.shape
+        for gauge in queue.rules.book.all():
+            gauge.wake_all(now_ms)
 
 
 def _recount(book: Book, queue: Queue, now_ms: int) -> None:

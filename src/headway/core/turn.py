@@ -132,8 +132,11 @@ class Turn:
             return
         tenancy = self.tenancy
         rank = 0
-        if tenancy.turns > 1 or lane.is_ranked:
+        if lane.is_ranked:
             rank = lane.queue.rules.rank_of(job)
+        elif tenancy.turns > 1:
+            # Good enough for one tenant's own: ties go by the turns' numbers.
+            rank = (job.priority << 48) + job.run_at_ms
         held_ms = strand.held_ms
         self.held_ms = held_ms
         aim = job.run_at_ms - job.shift_ms + lane.aim_ms + tenancy.rule.held_ms

@@ -1,0 +1,169 @@
+"""Bugs of what is left behind: units, wants, clocks and accounts."""
+
+import msgspec
+
+from headway.core.commands import (
+    Cancel,
+    Configure,
+    Lease,
+    Purge,
+    Reply,
+    SetTenant,
+    Wait,
+)
+from headway.core.config import Concurrency, Order, QueueConfig, Rate, Shares
+from headway.core.errors import BadValue
+from headway.core.job import JobSpec
+from headway.core.windows import Window, WindowSet
+from tests.core.machine import MINUTE_MS, Machine, specs
+
+QUEUE = QueueConfig(name="q")
+
+
+def changed(config: QueueConfig, **fields: object) -> QueueConfig:
+    return msgspec.structs.replace(config, **fields)
+
+
+def test_a_new_limit_counts_a_continuation_that_is_ready() -> None:
+    """Invariant 22: what came back from waiting counts where it starts again."""
+    old = Concurrency("a", 5)
+    machine = Machine(changed(QUEUE, limits=(old,)))
+    machine.put("q", JobSpec())
+    (job,) = machine.lease()
+    machine.ask(Wait(job.token, "key", 5_000))
+    machine.ask(Reply("q", "key"))
+    machine.ask(Configure(changed(QUEUE, limits=(old, Concurrency("b", 1)))))
+    assert machine.starts() == [1]
+    machine.put("q", JobSpec())
+    assert machine.starts() == []
+
+
+def test_a_window_that_is_lifted_lets_ready_jobs_go() -> None:
+    """A change of rules takes hold for the jobs already there."""
+    windows = WindowSet((Window(0, 10),))
+    config = changed(QUEUE, windows=windows)
+    machine = Machine(config)
+    machine.put("q", *specs(2))
+    machine.lease()
+    machine.pass_ms(20 * MINUTE_MS)
+    assert 2 not in machine.starts()
+    machine.ask(Configure(changed(config, windows=None)))
+    assert 2 in machine.starts()
+
+
+def test_a_queue_at_its_share_of_slots_goes_on_when_slots_join() -> None:
+    """Invariant 29; work conservation: the share is of the slots there are now."""
+    machine = Machine(changed(QUEUE, slot_share=0.5, lease_ms=3_600_000))
+    machine.put("q", *specs(10))
+    for _ in range(8):
+        machine.ask(Lease(wait_until_ms=machine.now_ms + MINUTE_MS))
+    assert len(machine.leased()) >= 4
+
+
+def test_a_rate_that_is_no_whole_number_of_microseconds_is_not_passed() -> None:
+    """Invariant 22: refill <= rate."""
+    machine = Machine(changed(QUEUE, limits=(Rate("r", 7, 10),)))
+    machine.put("q", *specs(7_100))
+    started = 0
+    for _ in range(10_000):
+        machine.now_ms += 1
+        started += len(machine.run(10))
+    assert started <= 7_000 + 7
+
+
+def test_a_lease_needs_a_duration() -> None:
+    """Bad values are refused: a lease of no length would be lost at once."""
+    machine = Machine(QUEUE)
+    machine.put("q", JobSpec())
+    for lease_ms in (0, -1, 1 << 63):
+        answer = machine.ask(Lease(lease_ms=lease_ms))
+        assert isinstance(answer, BadValue)
+
+
+def test_lent_units_are_lent_again_when_their_owner_is_cancelled() -> None:
+    """Invariant 29; work conservation."""
+    shares = Shares("s", 10, "region", {"east": 50, "west": 50}, is_lending=True)
+    machine = Machine(changed(QUEUE, limits=(shares,)))
+    machine.put("q", *specs(8, labels={"region": "west"}))
+    assert len(machine.starts()) == 8
+    machine.put("q", JobSpec(labels={"region": "east"}, cost=5))
+    assert machine.starts() == []
+    machine.put("q", JobSpec(labels={"region": "west"}))
+    assert machine.starts() == []
+    machine.ask(Cancel(9))
+    assert machine.starts() == [10]
+
+
+def test_a_change_of_order_leaves_no_want_behind() -> None:
+    """Invariant 18 for the ledger: want equals a recount."""
+    machine = Machine(QUEUE)
+    machine.put("q", JobSpec(tenant="a"))
+    machine.ask(Configure(changed(QUEUE, order=Order.TIME)))
+    machine.run(1)
+    accounts = machine.partition.book.shared.ledger.accounts
+    assert [account.want for account in accounts.values()] in ([], [0])
+
+
+def fill_with_empties(machine: Machine) -> None:
+    """So many tenants come and go that the oldest empty turns are dropped."""
+    machine.put("q", *specs(9, tenant="t"))
+    machine.run(9)
+    machine.put("q", *[JobSpec(tenant=f"t{n}") for n in range(2_000)])
+    machine.run(2_000)
+
+
+def test_a_tenant_seen_long_ago_has_one_clock_and_one_rule_in_a_lane() -> None:
+    """Invariant 26, for tenants: the pause holds for every strand of the tenant."""
+    limit = Concurrency("c", 10_000, "region")
+    machine = Machine(changed(QUEUE, limits=(limit,)))
+    east, west = {"region": "east"}, {"region": "west"}
+    machine.put("q", JobSpec(tenant="a", labels=east))
+    machine.run(1)
+    machine.put("q", JobSpec(tenant="a", labels=west))
+    machine.run(1)
+    machine.put("q", *specs(9, tenant="t"))
+    machine.run(9)
+    machine.put("q", *[JobSpec(tenant=f"t{n}") for n in range(1_022)])
+    machine.run(1_022)
+    machine.put("q", *specs(2, tenant="a", labels=west))
+    machine.put("q", *specs(2, tenant="a", labels=east))
+    machine.ask(SetTenant("q", "a", is_paused=True))
+    assert machine.starts() == []
+
+
+def test_a_tenant_seen_long_ago_keeps_to_its_limit_in_all_lanes() -> None:
+    """Invariant 22."""
+    limit = Concurrency("c", 1, "tenant")
+    machine = Machine(changed(QUEUE, slos_ms=(1_000,), limits=(limit,)))
+    machine.put("q", JobSpec(tenant="a"), JobSpec(tenant="a", slo_ms=1_000))
+    machine.run(2)
+    fill_with_empties(machine)
+    machine.put("q", *specs(3, tenant="a", slo_ms=1_000))
+    machine.put("q", *specs(3, tenant="a"))
+    assert len(machine.starts()) == 1
+
+
+def test_a_tenant_seen_long_ago_has_one_account() -> None:
+    """Entitlement: one tenant, one share, in all queues."""
+    machine = Machine(QUEUE, changed(QUEUE, name="other"))
+    machine.put("q", JobSpec(tenant="a"))
+    machine.put("other", JobSpec(tenant="a"))
+    machine.run(2)
+    fill_with_empties(machine)
+    machine.put("other", *specs(2, tenant="a"))
+    machine.put("q", *specs(3, tenant="a"))
+    ledger = machine.partition.book.shared.ledger
+    machine.starts()
+    assert ledger.accounts["a"].leased == 5
+
+
+def test_a_purge_of_a_parked_big_head_reserves_nothing() -> None:
+    """Invariant 29; work conservation."""
+    machine = Machine(changed(QUEUE, limits=(Concurrency("c", 5),)))
+    machine.put("q", JobSpec())
+    machine.lease()
+    machine.put("q", JobSpec(cost=5, tenant="a"))
+    assert machine.starts() == []
+    machine.ask(Purge("q", "a"))
+    machine.put("q", JobSpec())
+    assert machine.starts() == [3]
