@@ -13,11 +13,11 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.figure import Figure
-from benchmarks.memory import resident_bytes
+from benchmarks.timers import resident_bytes
 from headway.core.commands import Ack, Command, Configure, Enqueue, Granted, Lease
 from headway.core.config import Concurrency, QueueConfig, Rate, Shares
 from headway.core.job import Job, JobSpec
@@ -79,12 +79,12 @@ class Bench:
             self._keep(self._decide([Lease(max=BATCH)]))
         self.now_ms += case.late_ms
 
-    def repeat(self) -> float:
-        """Seconds of CPU for the cycles of `JOBS` jobs."""
+    def repeat(self, jobs: int = JOBS) -> float:
+        """Seconds of CPU for the cycles of so many jobs."""
         spent = 0.0
-        for batch in self._batches():
-            tokens = [self._tokens.popleft() for _ in range(BATCH)]
-            commands = [Ack(tokens), *batch, Lease(max=BATCH)]
+        for _ in range(jobs // BATCH):
+            ack = Ack([self._tokens.popleft() for _ in range(BATCH)])
+            commands: list[Command] = [ack, self._arrivals(), Lease(max=BATCH)]
             self.now_ms += STEP_MS
             began = time.process_time()
             decision = self.partition.decide(commands, self.now_ms)
@@ -95,15 +95,12 @@ class Bench:
             self._keep(answer.jobs)
         return spent
 
-    def _batches(self) -> Iterator[list[Enqueue]]:
-        """What arrives: anything, but where limits are full, more of what started."""
-        steps = JOBS // BATCH
+    def _arrivals(self) -> Enqueue:
+        """Anything; but where limits are full, more of what has just started."""
         if self.case.is_full:
-            for _ in range(steps):
-                name = self.case.queues[0].name
-                yield [Enqueue(name, [job.spec for job in self._started])]
-            return
-        yield from [[self._any()] for _ in range(steps)]
+            specs = [job.spec for job in self._started]
+            return Enqueue(self.case.queues[0].name, specs)
+        return self._any()
 
     def _any(self) -> Enqueue:
         case = self.case
@@ -292,9 +289,7 @@ def measure(key: str) -> dict[str, float]:
     gc.collect()
     gc.freeze()
     gc.collect()
-    times: list[tuple[float, float]] = []
-    for _ in range(WARM_UP + REPETITIONS):
-        times.append((base.repeat(), bench.repeat()))
+    times = [(base.repeat(), bench.repeat()) for _ in range(WARM_UP + REPETITIONS)]
     best_base, best = (min(column) for column in zip(*times[WARM_UP:], strict=True))
     return {
         "us": best * 1e6 / JOBS,
@@ -322,7 +317,7 @@ def run() -> list[Figure]:
 def figures_of(key: str, results: dict[str, float]) -> list[Figure]:
     case, peer, ceiling = CASES[key]
     note = (
-        f"{case.backlog:,} jobs ready; best of {REPETITIONS} × {JOBS:,} jobs, gc.freeze "
+        f"{case.backlog:,} jobs ready; best of {REPETITIONS} x {JOBS:,} jobs, gc.freeze "
         f"after building; {results['resident_mb']:,.0f} MB"
     )
     ratio_note = f"to {peer.name} ({results['peer_us']:.1f} µs) in the same process"
@@ -331,7 +326,7 @@ def figures_of(key: str, results: dict[str, float]) -> list[Figure]:
         Figure(
             f"{case.name}: ratio",
             results["ratio"],
-            "×",
+            "x",
             ceiling=ceiling,
             note=ratio_note,
         ),

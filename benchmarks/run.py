@@ -1,10 +1,14 @@
 """Runs the benchmarks, prints one table, keeps it in docs/results, and exits 1 when
-a figure breaks its bounds. `python -m benchmarks.run NAME ...` runs only those named.
+a figure breaks its bounds. `python -m benchmarks.run NAME ...` runs only those named,
+`--full` takes the large sizes.
 """
 
+import argparse
 import datetime
 import importlib
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -22,30 +26,52 @@ MODULES = ("core_scale", "simulator", "timers")
 RESULTS = Path("docs/results")
 
 
-def main(names: Sequence[str]) -> int:
-    unknown = set(names) - set(MODULES)
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODULES))
+    parser.add_argument("--full", action="store_true", help="the large sizes")
+    parser.add_argument("--figures", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    unknown = set(options.names) - set(MODULES)
     if unknown:
         sys.exit(f"no such benchmark: {', '.join(sorted(unknown))}")
-    figures = [figure for name in names or MODULES for figure in measure(name)]
+    if options.full:
+        os.environ["BENCH_FULL"] = "1"
+    if options.figures:
+        print(json.dumps([asdict(x) for name in options.names for x in figures(name)]))
+        return 0
+    return report(options.names)
+
+
+def report(names: Sequence[str]) -> int:
+    """Measures, prints, and keeps the result if all were measured."""
+    found = [figure for name in names or MODULES for figure in measure(name)]
     origin = {
         "date": str(datetime.datetime.now(datetime.UTC).date()),  # noqa: TID251
         "commit": provenance.commit(),
         "machine": provenance.machine(),
     }
     console = Console()
-    console.print(table(figures, origin))
+    console.print(table(found, origin))
     if not names:
-        write(RESULTS, figures, origin)
-    bad = [figure.name for figure in figures if not figure.is_good]
+        write(RESULTS, found, origin)
+    bad = [figure.name for figure in found if not figure.is_good]
     if bad:
         console.print(f"out of bounds: {', '.join(bad)}", style="bold red")
     return 1 if bad else 0
 
 
 def measure(name: str) -> list[Figure]:
+    """In a process of its own, so that no module works in the memory of another."""
     print(f"measuring {name} ...", file=sys.stderr, flush=True)
-    figures: list[Figure] = importlib.import_module(f"benchmarks.{name}").run()
-    return figures
+    command = [sys.executable, "-m", "benchmarks.run", "--figures", name]
+    answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return [Figure(**row) for row in json.loads(answer.stdout)]
+
+
+def figures(name: str) -> list[Figure]:
+    found: list[Figure] = importlib.import_module(f"benchmarks.{name}").run()
+    return found
 
 
 def table(figures: Sequence[Figure], origin: dict[str, str]) -> Table:

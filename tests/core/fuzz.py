@@ -95,7 +95,11 @@ class Fuzz:
             self.rules.happened(event)
         self.history.follow(decision, self.now_ms)
         self.asked += decision.asks
-        self._check_after(before)
+        if self.partition.next_ms() == self.now_ms:
+            # There was more to settle than one decision takes on.
+            self.send()
+        else:
+            self._check_after(before)
         return decision
 
     def alone(self, command: Command) -> None:

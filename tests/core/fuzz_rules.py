@@ -126,11 +126,14 @@ def spec_of(number: int, now_ms: int) -> JobSpec:
 
 def schedule_of(queue: str, number: int) -> Schedule:
     draw = Draw(number)
+    missed = (Missed.ONE, Missed.SKIP, Missed.ALL)[draw.pick(3)]
+    # All ticks of a day are to be few, and hundreds of them are tried elsewhere.
+    often = "0 */3 * * *" if missed is Missed.ALL else "*/20 * * * * *"
     return Schedule(
         queue=queue,
         name=("one", "two")[draw.pick(2)],
-        cron=("* * * * *", "*/20 * * * * *", "0 0 1 1 *")[draw.pick(3)],
-        missed=(Missed.ONE, Missed.SKIP, Missed.ALL)[draw.pick(3)],
+        cron=(often, "0 * * * *", "0 0 1 1 *")[draw.pick(3)],
+        missed=missed,
         is_paused=draw.chance(4),
         spec=JobSpec(kind="tick"),
     )

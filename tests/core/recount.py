@@ -102,7 +102,7 @@ def _check_ledger(book: Book, leased: list[Job]) -> None:
     new_wants = new_slots = 0
     accounts: set[Any] = {*ledger.accounts.values(), *wants}
     for account in accounts:
-        assert ledger.accounts.get(account.name) is account, account.name
+        assert account in ledger.accounts.values(), account.name
         assert account.want == wants[account], account.name
         assert account.leased == slots[account], account.name
         if account.group is ledger.newcomers:

@@ -2,13 +2,14 @@
 
 import json
 import sys
+from dataclasses import replace
 from math import nan
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import run
+from benchmarks import core_scale, run
 from benchmarks.figure import Figure
 
 
@@ -37,8 +38,7 @@ def test_run_fails_below_a_floor_and_keeps_the_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float, exit_code: int
 ) -> None:
     figure = Figure("simulator", value, "jobs/s", floor=25_000, note="seed 1")
-    module = SimpleNamespace(run=lambda: [figure])
-    monkeypatch.setitem(sys.modules, "benchmarks.sample", module)
+    monkeypatch.setattr(run, "measure", lambda name: [figure])
     monkeypatch.setattr(run, "MODULES", ("sample",))
     monkeypatch.setattr(run, "RESULTS", tmp_path)
     assert run.main([]) == exit_code
@@ -51,12 +51,35 @@ def test_run_fails_below_a_floor_and_keeps_the_figures(
 def test_run_of_some_leaves_the_last_full_run_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = SimpleNamespace(run=lambda: [Figure("a", 1, "s")])
-    monkeypatch.setitem(sys.modules, "benchmarks.sample", module)
+    monkeypatch.setattr(run, "measure", lambda name: [Figure("a", 1, "s")])
     monkeypatch.setattr(run, "MODULES", ("sample",))
     monkeypatch.setattr(run, "RESULTS", tmp_path)
     assert run.main(["sample"]) == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_benchmark_hands_its_figures_to_the_process_that_started_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figure = Figure("a", 1.5, "s", ceiling=2.0, note="seed 1")
+    module = SimpleNamespace(run=lambda: [figure])
+    monkeypatch.setitem(sys.modules, "benchmarks.sample", module)
+    monkeypatch.setattr(run, "MODULES", ("sample",))
+    assert run.main(["--figures", "sample"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [Figure(**row) for row in rows] == [figure]
+
+
+def test_every_case_has_a_peer_that_runs_the_same_jobs() -> None:
+    """Cut down to a few values, each case still starts as many as it enqueues."""
+    for case, peer, _ in core_scale.CASES.values():
+        for one in (case, peer):
+            values = min(one.values, 2_000 if len(one.queues) == 1 else one.values)
+            small = replace(one, values=values, backlog=min(one.backlog, values))
+            bench = core_scale.Bench(small)
+            before = bench.partition.book.last_token
+            bench.repeat(jobs=200)
+            assert bench.partition.book.last_token - before == 200
 
 
 def test_unknown_benchmark_is_refused() -> None:

@@ -20,6 +20,9 @@ COST_MAX_MS: Final = 10_000
 """The longest interval between free slots that counts as one."""
 CLOSINGS: Final = 1_000
 """Closings of a window that are made up for when nobody saw them."""
+STOPS_MAX: Final = 512
+"""Turns put out of the way at one go: a limit that fills under a million tenants is
+worked off in pieces, and other commands come in between."""
 WOKEN_TURNS: Final = 64
 """Turns of a strand that come back at one go when its hold has ended."""
 RELAX_TURNS: Final = 64
@@ -36,6 +39,7 @@ class Dispatch:
         self.ledger = shared.ledger
         self.timers = timers
         self.asks: list[Job] = []
+        self.is_unsettled = False
         self._relaxed_ms = 0
         self._freed_ms = 0
         self._free_interval_ms = 0.0
@@ -83,8 +87,14 @@ class Dispatch:
             turn.seat_at(turn.strand.now(now_ms))
 
     def next(self, board: Board, now_ms: int) -> Turn | None:
-        """The turn whose head may start now, by the rules of choice."""
+        """The turn whose head may start now, by the rules of choice.
+
+        Turns that may not are put out of the way, some hundred at most: if there are
+        more, the answer is None and `is_unsettled` says that it is worth asking again.
+        """
         ledger = self.ledger
+        self.is_unsettled = False
+        stops = 0
         if ledger.over and now_ms >= self._relaxed_ms + LEVEL_MS:
             self._relax(now_ms)
         waking = self.shared.waking
@@ -112,6 +122,10 @@ class Dispatch:
             if outcome is Delivery.START:
                 return turn
             self._stop(turn, job, outcome, now_ms)
+            stops += 1
+            if stops == STOPS_MAX:
+                self.is_unsettled = True
+                return None
 
     def start(self, turn: Turn, job: Job, now_ms: int) -> tuple[int, int]:
         """Takes the head out of its turn; answers how long it waited and was held."""
@@ -148,8 +162,10 @@ class Dispatch:
             lane.clock.charge(1)
         if job.level > queue.level_base:
             queue.level_base = job.level
-        self._occupy(job, turn)
+        self._occupy(job, turn, now_ms)
         self._leave(queue, turn, job)
+        if tenancy.rule.gauges and turn.count and not lane.is_exempt:
+            self._park_capped(turn, now_ms)
         turn.seat_at(strand_ms)
         for gauge in strand.gauges:
             gauge.expect(turn)
@@ -174,7 +190,7 @@ class Dispatch:
         if tenancy.name:
             account = tenancy.account
             account.ran(now_ms - job.started_ms)
-            ledger.ends(account)
+            ledger.ends(account, now_ms)
             if account.group.over:
                 self._entitle(account.group, now_ms, 1)
         else:
@@ -320,9 +336,20 @@ class Dispatch:
         else:
             queue.reseat()
 
+    def _park_capped(self, turn: Turn, now_ms: int) -> None:
+        """A tenant that has reached its cap parks at once, and not when next chosen."""
+        head = turn.head()
+        assert head is not None
+        for gauge in turn.tenancy.rule.gauges:
+            if not gauge.fits(head.cost, turn, now_ms):
+                gauge.park(turn, head.cost, now_ms)
+                if isinstance(gauge, RateGauge):
+                    self._watch(gauge, now_ms)
+                return
+
     def _watch(self, gauge: RateGauge, now_ms: int) -> None:
         """Looks again at a rate when its next unit is due, if anyone waits."""
-        if gauge.parked and not gauge.timer_ms:
+        if gauge.has_waiting() and not gauge.timer_ms:
             gauge.timer_ms = gauge.next_ms(now_ms)
             self.timers.add(gauge, gauge.timer_ms)
 
@@ -393,7 +420,7 @@ class Dispatch:
                     gauge.big = None
         job.holds = tuple(holds)
 
-    def _occupy(self, job: Job, turn: Turn) -> None:
+    def _occupy(self, job: Job, turn: Turn, now_ms: int) -> None:
         tenancy = turn.tenancy
         job.tenancy = tenancy
         tenancy.leased += 1
@@ -403,7 +430,7 @@ class Dispatch:
             job.is_over = True
             ledger.leased_over += 1
         if tenancy.name:
-            ledger.starts(tenancy.account, job.want)
+            ledger.starts(tenancy.account, job.want, now_ms)
         else:
             ledger.leased_without += 1
         if not job.spec.is_critical:

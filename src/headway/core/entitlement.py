@@ -57,10 +57,12 @@ class Account:
 
     __slots__ = (
         "at_ms",
+        "averaged_ms",
         "bucket",
         "demand",
         "group",
         "leased",
+        "leased_area",
         "mean_run_ms",
         "name",
         "over",
@@ -68,6 +70,7 @@ class Account:
         "since_ms",
         "tenancies",
         "used",
+        "want_area",
         "weight",
     )
 
@@ -77,10 +80,14 @@ class Account:
         self.ready_want = 0
         """What its ready jobs want; those that run want a slot each."""
         self.demand = 0
-        """The want, averaged up to `at_ms`."""
+        """The want, averaged over some seconds."""
         self.used = 0
         """The slots it holds, averaged likewise."""
         self.at_ms = now_ms
+        self.averaged_ms = now_ms
+        self.want_area = 0
+        self.leased_area = 0
+        """What it wanted and held since it was averaged, times how long."""
         self.leased = 0
         self.tenancies = 0
         """Lanes in which the tenant has a clock."""
@@ -125,14 +132,26 @@ class Account:
         else:
             self.mean_run_ms += (run_ms - self.mean_run_ms) / 8
 
-    def average(self, now_ms: int) -> None:
-        """Brings the demand up to date: the want was the same since `at_ms`."""
+    def note(self, now_ms: int) -> None:
+        """To be called before its want changes: it was the same since `at_ms`."""
         passed_ms = now_ms - self.at_ms
         if passed_ms > 0:
             self.at_ms = now_ms
+            leased = self.leased
+            self.want_area += (leased * SLOT + self.ready_want) * passed_ms
+            self.leased_area += leased * passed_ms
+
+    def average(self, now_ms: int) -> None:
+        """Brings demand and use up to date."""
+        self.note(now_ms)
+        passed_ms = now_ms - self.averaged_ms
+        if passed_ms > 0:
+            self.averaged_ms = now_ms
             span_ms = passed_ms + AVERAGE_MS
-            self.demand += (self.want - self.demand) * passed_ms // span_ms
-            self.used += (self.leased * SLOT - self.used) * passed_ms // span_ms
+            self.demand += (self.want_area - self.demand * passed_ms) // span_ms
+            used_area = self.leased_area * SLOT
+            self.used += (used_area - self.used * passed_ms) // span_ms
+            self.want_area = self.leased_area = 0
 
 
 class WaterLevel:
@@ -223,30 +242,37 @@ class Ledger:
 
     def wants(self, account: Account, by: int, now_ms: int) -> None:
         """A job that wants `by` is ready, or, below 0, is so no more."""
-        account.ready_want += by
         group = account.group
         if group is not account:
-            group.ready_want += by
             if now_ms - account.since_ms >= PROBATION_MS:
                 self._prove(account, now_ms)
                 group = account.group
-        if now_ms - group.at_ms >= GRAIN_MS:
+            if group is not account:
+                group.note(now_ms)
+                group.ready_want += by
+        if now_ms - group.averaged_ms >= GRAIN_MS:
             self._water.update(group, now_ms)
+        account.note(now_ms)
+        account.ready_want += by
 
-    def starts(self, account: Account, want: int) -> None:
+    def starts(self, account: Account, want: int, now_ms: int) -> None:
         """A job of the tenant that wanted so much has its slot now."""
+        account.note(now_ms)
         account.ready_want -= want
         account.leased += 1
         group = account.group
         if group is not account:
+            group.note(now_ms)
             group.ready_want -= want
             group.leased += 1
 
-    def ends(self, account: Account) -> None:
+    def ends(self, account: Account, now_ms: int) -> None:
         """A job of the tenant gave its slot back."""
+        account.note(now_ms)
         account.leased -= 1
         group = account.group
         if group is not account:
+            group.note(now_ms)
             group.leased -= 1
 
     def set_weight(self, account: Account, weight: float, now_ms: int) -> None:
@@ -317,7 +343,8 @@ class Ledger:
         group.ready_want -= account.ready_want
         group.leased -= account.leased
         account.group = account
-        account.at_ms = now_ms
+        account.at_ms = account.averaged_ms = now_ms
+        account.want_area = account.leased_area = 0
         self._known[0][account.name] = None
         self._since.pop(account.name, None)
         self._water.update(account, now_ms)

@@ -32,7 +32,7 @@ class Parked(Protocol):
 class Gauge:
     """One value of a concurrency limit: how much of it is in use."""
 
-    __slots__ = ("big", "limit", "max", "parked", "used", "value")
+    __slots__ = ("big", "limit", "lone", "max", "parked", "used", "value")
 
     def __init__(self, limit: str, value: str, maximum: int) -> None:
         self.limit = limit
@@ -40,7 +40,9 @@ class Gauge:
         self.max = maximum
         self.used = 0
         self.parked: dict[int, list[tuple[int, int, Parked]]] | None = None
-        """Waiting members by lane, each a heap by pass."""
+        """Waiting members by lane, each a heap by pass..."""
+        self.lone: Parked | None = None
+        """...but for a single one, which needs no heap."""
         self.big: Parked | None = None
         """A head too big for what is free: it has first call on it."""
 
@@ -68,18 +70,21 @@ class Gauge:
     def give_back(self, units: int, now_ms: int) -> None:
         self.used -= units
         assert self.used >= 0, (self.limit, self.value)
-        if self.parked:
+        if self.lone is not None or self.parked:
             self.wake(now_ms)
 
     def park(self, member: Parked, cost: int, now_ms: int) -> None:
         """`member` waits here; one that wants more than one unit reserves them."""
         member.parked_on = self
-        if self.parked is None:
-            self.parked = {}
-        heap = self.parked.setdefault(member.lane_number(), [])
-        heappush(heap, (member.pass_now(), member.number, member))
-        units = self.units(cost)
-        if self.big is None and units > 1:
+        lone = self.lone
+        if lone is None and not self.parked:
+            self.lone = member
+        else:
+            if lone is not None:
+                self.lone = None
+                self._line_up(lone)
+            self._line_up(member)
+        if cost > 1 and self.big is None and self.units(cost) > 1:
             self.big = member
 
     def expect(self, member: Parked) -> None:
@@ -94,12 +99,18 @@ class Gauge:
         """`member` gives its place up: what it had reserved serves others."""
         member.parked_on = None
         self.forget(member)
-        if self.parked:
+        if self.has_waiting():
             self.wake(now_ms)
+
+    def has_waiting(self) -> bool:
+        return self.lone is not None or bool(self.parked)
 
     def wake(self, now_ms: int) -> None:
         """Lets go as many as what is free may serve."""
         free = self.max - self.used
+        if self.lone is not None:
+            self._wake_lone(free, now_ms)
+            return
         big = self.big
         if big is not None:
             units = self.units(big.units_wanted())
@@ -117,8 +128,26 @@ class Gauge:
 
     def wake_all(self, now_ms: int) -> None:
         """Lets everyone go: the rule that this gauge stood for is gone."""
+        self._wake_lone(1 << 62, now_ms)
         for lane in list(self.parked or ()):
             self._wake_lane(lane, 1 << 62, now_ms)
+
+    def _line_up(self, member: Parked) -> None:
+        if self.parked is None:
+            self.parked = {}
+        heap = self.parked.setdefault(member.lane_number(), [])
+        heappush(heap, (member.pass_now(), member.number, member))
+
+    def _wake_lone(self, free: int, now_ms: int) -> None:
+        lone = self.lone
+        if lone is None:
+            return
+        if lone.parked_on is not self:
+            self.lone = None
+            self.forget(lone)
+        elif self.units(lone.units_wanted()) <= free:
+            self.lone = None
+            self._unpark(lone, now_ms)
 
     def _wake_lane(self, lane: int, free: int, now_ms: int) -> None:
         assert self.parked is not None
@@ -193,6 +222,7 @@ class RateGauge(Gauge):
     def wake(self, now_ms: int) -> None:
         paid = max(0, self.clock - now_ms * self._ticks)
         free = max(1, (self._tolerance - paid) // self._interval)
+        self._wake_lone(1 << 62, now_ms)
         for lane in list(self.parked or ()):
             self._wake_lane(lane, free, now_ms)
 
@@ -214,7 +244,7 @@ class SharePool:
 
     def wake(self, now_ms: int) -> None:
         """Values below their share are served first, borrowers after them."""
-        waiting = [g for g in self.gauges.values() if g.parked]
+        waiting = [g for g in self.gauges.values() if g.has_waiting()]
         for gauge in waiting:
             if gauge.used < gauge.share:
                 gauge.wake(now_ms)
@@ -287,6 +317,9 @@ class ShareGauge(Gauge):
             if called.is_standing() and self._is_within(called):
                 return True
             self.called = None
+        lone = self.lone
+        if lone is not None:
+            return lone.parked_on is self and self._is_within(lone)
         return any(
             heap[0][2].parked_on is self and self._is_within(heap[0][2])
             for heap in (self.parked or {}).values()

@@ -115,6 +115,9 @@ class Partition:
 
     def next_ms(self) -> int | None:
         """When `decide` must be called again if no command comes before."""
+        if self._stirred:
+            # The last decision left something to be settled.
+            return self.now_ms
         return self.book.timers.next_ms()
 
     def _fire_timers(self, now_ms: int) -> None:
@@ -168,6 +171,9 @@ class Partition:
         while len(jobs) < command.max:
             turn = book.dispatch.next(board, now_ms)
             if turn is None:
+                if book.dispatch.is_unsettled and command.wait_until_ms <= now_ms:
+                    # This caller can't be told to wait for the rest.
+                    continue
                 break
             job = turn.head()
             assert job is not None
@@ -193,6 +199,8 @@ class Partition:
             command = next(iter(board.waiters))
             jobs = self._grant(board, command, now_ms)
             if not jobs:
+                if self.book.dispatch.is_unsettled:
+                    return
                 del stirred[board]
                 continue
             del board.waiters[command]
