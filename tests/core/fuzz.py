@@ -19,6 +19,7 @@ from headway.core.commands import (
     DropSchedule,
     Enqueue,
     Extend,
+    Granted,
     Hold,
     Judge,
     Lease,
@@ -37,15 +38,17 @@ from headway.core.commands import (
     Wait,
 )
 from headway.core.errors import LeaseLost, RuleBroken
-from headway.core.job import Job
+from headway.core.job import Job, JobSpec
 from headway.core.partition import Partition
 from headway.core.states import JobState
 from tests.core.fuzz_rules import (
     KINDS,
+    MINUTES,
     QUEUES,
     TENANTS,
     Draw,
     config_of,
+    limit_of,
     schedule_of,
     spec_of,
 )
@@ -83,8 +86,8 @@ class Fuzz:
 
     def send(self, *commands: Command) -> Decision:
         """Decides the commands at this moment and checks all that must hold after."""
+        is_first = not self.history.waiting
         self.history.expect(list(commands))
-        before = {job.seq: job.state for job in self.book.jobs.values()}
         decision = self.partition.decide(commands, self.now_ms)
         self.digest.update(msgspec.msgpack.encode(decision.events))
         for command, answer in decision.answers:
@@ -99,7 +102,7 @@ class Fuzz:
             # There was more to settle than one decision takes on.
             self.send()
         else:
-            self._check_after(before)
+            self._check_after(_unserved(commands, decision) if is_first else [])
         return decision
 
     def alone(self, command: Command) -> None:
@@ -141,17 +144,30 @@ class Fuzz:
             if isinstance(event, events.Leased):
                 self.tokens.append(event.token)
 
-    def _check_after(self, before: dict[int, JobState]) -> None:
+    def _check_after(self, unserved: list[Lease]) -> None:
         check_counters(self.book)
         for queue in self.book.queues.values():
             for lane in queue.all_lanes():
                 assert lane.base >= self._bases.get(lane, 0), "invariant 13"
                 self._bases[lane] = lane.base
-        served = {q for c in self.history.waiting for q in c.queues or QUEUES}
+        callers = (*self.history.waiting, *unserved)
+        served = {name for caller in callers for name in caller.queues or QUEUES}
         if served:
             for job in self.book.jobs.values():
                 if job.state is JobState.READY and job.queue in served:
                     assert not may_start(self.rules, job, self.now_ms), job
+
+
+def _unserved(commands: Sequence[Command], decision: Decision) -> list[Lease]:
+    """Callers who left with less than they asked for."""
+    return [
+        command
+        for command, answer in decision.answers
+        if isinstance(command, Lease)
+        and command in commands
+        and isinstance(answer, Granted)
+        and len(answer.jobs) < command.max
+    ]
 
 
 def _tokens_of(command: Command) -> list[int]:
@@ -299,6 +315,46 @@ def _pass(fuzz: Fuzz, one: int, two: int) -> None:
     fuzz.pass_ms(JUMPS_MS[min(one % 16, two % 9)])
 
 
+def _crowd(fuzz: Fuzz, one: int, two: int) -> None:
+    """Plain jobs of few tenants, kinds and regions, so that they meet at limits."""
+    draw = Draw(one)
+    spec = JobSpec(
+        tenant=("a", "b")[draw.pick(2)],
+        kind=("x", "y")[draw.pick(2)],
+        labels={"region": ("east", "north")[draw.pick(2)]},
+        cost=3 if draw.chance(6) else 1,
+        windows=MINUTES if draw.chance(8) else None,
+    )
+    fuzz.send(Enqueue("fair", [spec] * (1 + draw.pick(3))))
+
+
+def _tighten(fuzz: Fuzz, one: int, two: int) -> None:
+    """Nothing but one or two limits, so that nothing else can be the reason."""
+    draw = Draw(one)
+    limits = {limit.name: limit for limit in map(limit_of, [draw] * (1 + draw.pick(2)))}
+    plain = config_of("fair", 0)
+    fuzz.send(Configure(msgspec.structs.replace(plain, limits=tuple(limits.values()))))
+
+
+def _squeeze(fuzz: Fuzz, one: int, two: int) -> None:
+    """Stops, caps or frees one tenant or kind of the crowd."""
+    draw = Draw(one)
+    is_tenant = draw.chance(2)
+    rule = SetTenant("fair", ("a", "b")[draw.pick(2)])
+    other = SetKind("fair", ("x", "y")[draw.pick(2)])
+    for part in (rule, other):
+        if draw.chance(2):
+            part.is_paused = draw.chance(2)
+        else:
+            part.cap = (-1, -1, 0, 1)[draw.pick(4)]
+    fuzz.send(rule if is_tenant else other)
+
+
+def _try(fuzz: Fuzz, one: int, two: int) -> None:
+    """A worker that does not wait, and may leave with nothing."""
+    fuzz.send(Lease("w", ("fair",), 1 + one % 2))
+
+
 VERBS: dict[str, Callable[[Fuzz, int, int], None]] = {
     "enqueue": _enqueue,
     "lease": _lease,
@@ -318,29 +374,8 @@ VERBS: dict[str, Callable[[Fuzz, int, int], None]] = {
     "judge": _judge,
     "schedule": _schedule,
     "pass": _pass,
+    "crowd": _crowd,
+    "tighten": _tighten,
+    "squeeze": _squeeze,
+    "try": _try,
 }
-
-
-def drain(fuzz: Fuzz) -> None:
-    """Lifts every rule and works until nothing is open (invariants 1, 2 and 29)."""
-    for name in QUEUES:
-        plain = msgspec.structs.replace(config_of(name, 0), attempts_max=3)
-        fuzz.send(Configure(plain))
-        for hold in Hold:
-            fuzz.send(SetHold(name, hold, is_on=False))
-        for tenant in TENANTS:
-            fuzz.send(SetTenant(name, tenant, is_paused=False, cap=-1))
-        for kind in KINDS:
-            fuzz.send(SetKind(name, kind, is_paused=False, cap=-1))
-    for schedule in ("one", "two"):
-        fuzz.send(DropSchedule("plain", schedule))
-    for _ in range(60):
-        if not fuzz.history.open_jobs():
-            break
-        fuzz.send(Lease("drain", None, 1_000))
-        fuzz.send(Ack(list(fuzz.book.leases)))
-        next_ms = fuzz.partition.next_ms()
-        fuzz.pass_ms(max(1_000, 0 if next_ms is None else next_ms - fuzz.now_ms))
-    assert fuzz.history.open_jobs() == [], "invariants 1 and 29"
-    dead = {seq for seq, job in fuzz.book.jobs.items() if job.state is JobState.DEAD}
-    assert set(fuzz.book.jobs) == dead

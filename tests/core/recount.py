@@ -6,8 +6,8 @@ from typing import Any
 from headway.core.book import Book
 from headway.core.entitlement import SLOT
 from headway.core.job import Job
-from headway.core.limits import ShareGauge
 from headway.core.queue import Queue
+from headway.core.shares import ShareGauge
 from headway.core.shelf import NEVER
 from headway.core.states import JobState
 

@@ -15,8 +15,9 @@ from headway.core.commands import (
 )
 from headway.core.config import Concurrency, Order, QueueConfig, Rate, Shares
 from headway.core.job import Job
-from headway.core.limits import REST, dimension, shares_of
+from headway.core.limits import dimension
 from headway.core.rules import value_of
+from headway.core.shares import REST, shares_of
 from headway.core.states import JobState
 from headway.core.windows import WindowSet
 

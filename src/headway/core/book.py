@@ -10,7 +10,7 @@ from headway.core.entitlement import Ledger
 from headway.core.errors import LeaseLost, UnknownJob, UnknownQueue
 from headway.core.job import Job
 from headway.core.queue import Queue, Shared
-from headway.core.states import JobState
+from headway.core.states import LEASED, READY, SCHEDULED, WAITING
 from headway.core.timers import TimeBuckets
 
 
@@ -79,13 +79,13 @@ class Book:
         """Sets the job's one timer to the next moment that matters in its state."""
         at_ms = job.expires_ms
         state = job.state
-        if state is JobState.LEASED:
+        if state is LEASED:
             at_ms = min(at_ms, job.lease_until_ms, job.timeout_at_ms)
-        elif state is JobState.SCHEDULED:
+        elif state is SCHEDULED:
             at_ms = min(at_ms, job.run_at_ms)
-        elif state is JobState.WAITING:
+        elif state is WAITING:
             at_ms = min(at_ms, job.wait_until_ms, job.timeout_at_ms)
-        elif state is not JobState.READY:
+        elif state is not READY:
             at_ms = 0
         old_ms = job.timer_ms
         if at_ms != old_ms:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from headway.core.delivery import Delivery, Limited, check
+from headway.core.delivery import START, Delivery, Limited, check
 from headway.core.entitlement import LEVEL_MS, Account, want_of
 from headway.core.fairness import Tenancy
 from headway.core.job import Job
@@ -85,6 +85,7 @@ class Dispatch:
         if is_head:
             self._reconsider(turn, now_ms)
             turn.seat_at(turn.strand.now(now_ms))
+            _pass_on(turn, now_ms)
 
     def next(self, board: Board, now_ms: int) -> Turn | None:
         """The turn whose head may start now, by the rules of choice.
@@ -119,7 +120,7 @@ class Dispatch:
                 continue
             job = turn.head()
             outcome = check(turn, job, ledger, now_ms)
-            if outcome is Delivery.START:
+            if outcome is START:
                 return turn
             self._stop(turn, job, outcome, now_ms)
             stops += 1
@@ -288,7 +289,14 @@ class Dispatch:
         if isinstance(outcome, Limited):
             assert job is not None
             self._park(turn, outcome, job.cost, now_ms)
-            return
+        else:
+            self._set_aside(turn, job, outcome, now_ms)
+        if outcome is not Delivery.OVER:
+            _pass_on(turn, now_ms)
+
+    def _set_aside(
+        self, turn: Turn, job: Job | None, outcome: Delivery, now_ms: int
+    ) -> None:
         strand = turn.strand
         match outcome:
             case Delivery.MOVE:
@@ -418,6 +426,7 @@ class Dispatch:
                 big = gauge.big
                 if big is not None and (big is turn or big is gate):
                     gauge.big = None
+        turn.called_by = None
         job.holds = tuple(holds)
 
     def _occupy(self, job: Job, turn: Turn, now_ms: int) -> None:
@@ -470,6 +479,15 @@ class Dispatch:
         self._relaxed_ms = now_ms
         for group in list(self.ledger.over.values())[:RELAX_TURNS]:
             self._entitle(group, now_ms, RELAX_TURNS)
+
+
+def _pass_on(turn: Turn, now_ms: int) -> None:
+    """A turn that was woken for units and does not take them lets another have them."""
+    gauge = turn.called_by
+    if gauge is not None:
+        turn.called_by = None
+        if gauge is not turn.parked_on:
+            gauge.pass_on(now_ms)
 
 
 def _clocks_ms(turn: Turn, now_ms: int) -> int:

@@ -6,6 +6,7 @@ from headway.core.held import HeldClock
 
 if TYPE_CHECKING:
     from headway.core.lane import Lane
+    from headway.core.limits import Gauge
     from headway.core.queue import Queue
 
 PAUSED: Final = 1
@@ -17,7 +18,7 @@ BLOCKED: Final = 2
 class Gate(HeldClock):
     """Pause, block, and a limit of the whole queue that is used up."""
 
-    __slots__ = ("cost", "number", "parked_on", "queue")
+    __slots__ = ("called_by", "cost", "number", "parked_on", "queue")
 
     def __init__(self, queue: "Queue", number: int) -> None:
         super().__init__()
@@ -25,6 +26,7 @@ class Gate(HeldClock):
         self.number = number
         self.parked_on: object | None = None
         """The gauge whose units the queue waits for."""
+        self.called_by: Gauge | None = None
         self.cost = 0
 
     def stops(self, lane: "Lane") -> bool:

@@ -10,7 +10,6 @@ from headway.core.commands import (
     Purge,
     Redrive,
 )
-from headway.core.config import Order
 from headway.core.errors import IdempotencyConflict, QueueFull, WrongState
 from headway.core.fairness import stride_of
 from headway.core.idempotency import fingerprint
@@ -145,7 +144,7 @@ def _accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -
     book.jobs[job.seq] = job
     if spec.weight is not None:
         set_weight(book, queue, spec.tenant, spec.weight, now_ms)
-    if config.order is Order.LEVELS:
+    if queue.rules.is_levelled:
         _fix_level(queue, job)
     job.run_at_ms = life.opening_ms(job, config, job.run_at_ms)
     book.write(

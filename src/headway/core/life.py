@@ -5,12 +5,12 @@ from headway.core.book import Book
 from headway.core.config import QueueConfig
 from headway.core.job import Job, JobError
 from headway.core.queue import Queue
-from headway.core.states import JobState
+from headway.core.states import DONE, LEASED, READY, JobState
 
 
 def make_ready(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
     """From now on the job may be chosen."""
-    job.state = JobState.READY
+    job.state = READY
     book.dispatch.add(queue, job, now_ms)
     book.arm(job)
 
@@ -42,7 +42,7 @@ def lease(book: Book, job: Job, until_ms: int, worker: str, now_ms: int) -> None
     queue = turn.strand.lane.queue
     wait_ms, held_ms = book.dispatch.start(turn, job, now_ms)
     book.last_token += 1
-    job.state = JobState.LEASED
+    job.state = LEASED
     job.token = book.last_token
     job.worker = worker
     job.started_ms = now_ms
@@ -107,7 +107,7 @@ def finish(book: Book, job: Job, now_ms: int) -> None:
     run_ms = end_lease(book, job, now_ms)
     queue = book.queues[job.queue]
     queue.rules.kind(job.spec.kind).ran(run_ms)
-    leave(book, job, JobState.DONE)
+    leave(book, job, DONE)
     book.write(job, events.Acked(now_ms, *whose(job), job.attempt, run_ms))
 
 

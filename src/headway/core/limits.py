@@ -5,9 +5,9 @@ units that come free wake only as many as fit, the lowest pass of each lane firs
 """
 
 from heapq import heappop, heappush
-from typing import Final, Protocol
+from typing import Protocol
 
-from headway.core.config import Concurrency, Limit, Rate, Shares
+from headway.core.config import Limit, Rate, Shares
 
 
 class Parked(Protocol):
@@ -15,6 +15,8 @@ class Parked(Protocol):
 
     number: int
     parked_on: object | None
+    called_by: "Gauge | None"
+    """The gauge that woke it, until it has started or passed the call on."""
 
     def lane_number(self) -> int:
         """Members of one lane are woken in order of pass, lanes side by side."""
@@ -102,6 +104,11 @@ class Gauge:
         if self.has_waiting():
             self.wake(now_ms)
 
+    def pass_on(self, now_ms: int) -> None:
+        """Whoever was woken last can't start: another may."""
+        if self.has_waiting():
+            self.wake(now_ms)
+
     def has_waiting(self) -> bool:
         return self.lone is not None or bool(self.parked)
 
@@ -170,6 +177,7 @@ class Gauge:
 
     def _unpark(self, member: Parked, now_ms: int) -> None:
         member.parked_on = None
+        member.called_by = self
         member.unpark(now_ms)
 
 
@@ -231,202 +239,6 @@ class RateGauge(Gauge):
         return max(now_ms + 1, self.ready_ms(1, now_ms))
 
 
-class SharePool:
-    """A concurrency limit divided between the values of a label."""
-
-    __slots__ = ("gauges", "is_lending", "max", "used")
-
-    def __init__(self, limit: Shares) -> None:
-        self.max = limit.max
-        self.used = 0
-        self.is_lending = limit.is_lending
-        self.gauges: dict[str, ShareGauge] = {}
-
-    def wake(self, now_ms: int) -> None:
-        """Values below their share are served first, borrowers after them."""
-        waiting = [g for g in self.gauges.values() if g.has_waiting()]
-        for gauge in waiting:
-            if gauge.used < gauge.share:
-                gauge.wake(now_ms)
-        if self.is_lending and self.used < self.max and not self.is_owed(None):
-            for gauge in waiting:
-                if gauge.used >= gauge.share:
-                    gauge.wake(now_ms)
-
-    def is_owed(self, asker: "ShareGauge | None") -> bool:
-        """Whether another value, below its own share, wants units."""
-        return any(
-            gauge.used < gauge.share and gauge is not asker and gauge.is_called()
-            for gauge in self.gauges.values()
-        )
-
-
-class ShareGauge(Gauge):
-    """One value's share of a pool."""
-
-    __slots__ = ("called", "pool", "share")
-
-    def __init__(self, limit: Shares, value: str, pool: SharePool) -> None:
-        self.share = shares_of(limit).get(value, 0)
-        super().__init__(
-            limit.name, value, limit.max if pool.is_lending else self.share
-        )
-        self.pool = pool
-        self.called: Parked | None = None
-        """Is to have units of its own share, and has not taken them yet."""
-        pool.gauges[value] = self
-
-    def fits(self, cost: int, member: Parked, now_ms: int) -> bool:
-        pool = self.pool
-        units = self.units(cost)
-        if pool.used + units > pool.max:
-            return False
-        is_borrower = pool.is_lending and self.used + units > self.share
-        if is_borrower and pool.is_owed(self):
-            return False
-        return super().fits(cost, member, now_ms)
-
-    def take(self, cost: int, now_ms: int) -> int:
-        units = super().take(cost, now_ms)
-        self.called = None
-        self.pool.used += units
-        if self.pool.is_lending:
-            # With the owner served, borrowers may have what is still free.
-            self.pool.wake(now_ms)
-        return units
-
-    def give_back(self, units: int, now_ms: int) -> None:
-        self.used -= units
-        self.pool.used -= units
-        assert self.used >= 0
-        assert self.pool.used >= 0
-        self.pool.wake(now_ms)
-
-    def let_go(self, member: Parked, now_ms: int) -> None:
-        super().let_go(member, now_ms)
-        self.pool.wake(now_ms)
-
-    def expect(self, member: Parked) -> None:
-        if self.used < self.share:
-            self.called = member
-
-    def is_called(self) -> bool:
-        """Whether a member waits, or will ask, for what is left of its own share."""
-        called = self.called
-        if called is not None:
-            if called.is_standing() and self._is_within(called):
-                return True
-            self.called = None
-        lone = self.lone
-        if lone is not None:
-            return lone.parked_on is self and self._is_within(lone)
-        return any(
-            heap[0][2].parked_on is self and self._is_within(heap[0][2])
-            for heap in (self.parked or {}).values()
-            if heap
-        )
-
-    def _is_within(self, member: Parked) -> bool:
-        """Not a borrower itself: two of them would wait for each other."""
-        return self.used + self.units(member.units_wanted()) <= self.share
-
-    def _unpark(self, member: Parked, now_ms: int) -> None:
-        self.called = member
-        super()._unpark(member, now_ms)
-
-
-REST: Final = "*"
-"""Stands for all values that a share limit does not name."""
-
-
-def shares_of(limit: Shares) -> dict[str, int]:
-    """Percents as units: rounded down, what is left over to the largest remainders.
-
-    A value with a percent above 0 gets at least one unit, or it could never start.
-    """
-    percents = dict(limit.percent)
-    rest = 100 - sum(percents.values())
-    if rest > 0:
-        percents[REST] = rest
-    units = {value: limit.max * percent // 100 for value, percent in percents.items()}
-    left = limit.max - sum(units.values())
-    by_remainder = sorted(percents, key=lambda v: (-(limit.max * percents[v] % 100), v))
-    for value in by_remainder[: max(0, left)]:
-        units[value] += 1
-    floor = 1 if limit.max else 0
-    return {v: max(u, floor) if percents[v] else 0 for v, u in units.items()}
-
-
 def dimension(limit: Limit) -> str | None:
     """What tells the values of a limit apart: a label, "kind", "tenant" or nothing."""
     return limit.by if isinstance(limit, Shares) else limit.per
-
-
-class GaugeBook:
-    """The gauges of one queue, made when a value is first met."""
-
-    __slots__ = ("_gauges", "_limits", "_pools")
-
-    def __init__(self) -> None:
-        self._limits: dict[str, Limit] = {}
-        self._gauges: dict[tuple[str, str], Gauge] = {}
-        self._pools: dict[str, SharePool] = {}
-
-    def gauge(self, limit: Limit, value: str) -> Gauge:
-        if isinstance(limit, Shares) and value not in limit.percent:
-            value = REST
-        gauge = self._gauges.get((limit.name, value))
-        if gauge is None:
-            gauge = self._gauges[limit.name, value] = self._make(limit, value)
-        return gauge
-
-    def cap(self, of: str, value: str, maximum: int) -> Gauge:
-        """The gauge of an operator's cap for one kind or tenant."""
-        name = f"cap:{of}"
-        gauge = self._gauges.setdefault((name, value), Gauge(name, value, maximum))
-        gauge.max = maximum
-        return gauge
-
-    def uncap(self, of: str, value: str, now_ms: int) -> None:
-        """The cap is lifted: whoever waited for it goes on."""
-        gauge = self._gauges.pop((f"cap:{of}", value), None)
-        if gauge is not None:
-            gauge.wake_all(now_ms)
-
-    def drop(self, limit: Limit, value: str) -> None:
-        """The value has not been seen for a while; nothing of it is in use."""
-        self._gauges.pop((limit.name, value), None)
-
-    def all(self) -> list[Gauge]:
-        return list(self._gauges.values())
-
-    def update(self, limits: tuple[Limit, ...], now_ms: int) -> None:
-        """Takes new limits; one that only has another size keeps what is in use."""
-        old, self._limits = self._limits, {limit.name: limit for limit in limits}
-        for (name, value), gauge in list(self._gauges.items()):
-            limit = self._limits.get(name)
-            if name not in old or limit == old[name]:
-                continue
-            was = old[name]
-            if (
-                isinstance(limit, Concurrency)
-                and isinstance(was, Concurrency)
-                and limit.per == was.per
-            ):
-                gauge.max = limit.max
-                gauge.wake(now_ms)
-            else:
-                del self._gauges[name, value]
-                self._pools.pop(name, None)
-                gauge.wake_all(now_ms)
-
-    def _make(self, limit: Limit, value: str) -> Gauge:
-        match limit:
-            case Concurrency():
-                return Gauge(limit.name, value, limit.max)
-            case Rate():
-                return RateGauge(limit, value)
-            case Shares():
-                if limit.name not in self._pools:
-                    self._pools[limit.name] = SharePool(limit)
-                return ShareGauge(limit, value, self._pools[limit.name])

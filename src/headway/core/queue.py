@@ -149,13 +149,6 @@ class Queue:
                     tenancy.rule = rule
         return rule
 
-    def gauges_of(self, job: Job) -> tuple[Gauge, ...]:
-        """Every gauge on which a start of the job counts."""
-        rules = self.rules
-        name = job.spec.tenant if rules.is_fair else ""
-        key = rules.strand_key(job.spec)
-        return (*rules.gauges, *rules.strand_gauges(key), *rules.rule_of(name).gauges)
-
     def drop_turn(self, turn: Turn) -> None:
         """Empty turns go in the order in which they emptied, two for one."""
         empties = self._empties
@@ -186,26 +179,6 @@ class Queue:
         """Worker slots that its jobs may hold at once."""
         share = self.rules.config.slot_share
         return max(1, int(share * self.shared.ledger.slots(now_ms)))
-
-    def renew_tenancies(self, *, was_fair: bool) -> None:
-        """The configuration is new: tenants meet the rules that it makes for them."""
-        is_fair = self.rules.is_fair
-        for lane in self.all_lanes():
-            if is_fair != was_fair:
-                # Turns that stand keep their old clocks until they are sorted anew.
-                for tenancy in lane.tenancies.values():
-                    tenancy.account.tenancies -= 1
-                lane.tenancies = {}
-            elif is_fair:
-                for name, tenancy in lane.tenancies.items():
-                    tenancy.rule = self.rules.rule_of(name)
-
-    def free_old_strands(self, now_ms: int) -> None:
-        """The rules have changed: old strands need only surface to be sorted anew."""
-        for lane in self.all_lanes():
-            for strand in lane.strands.values():
-                if strand.shape != self.rules.shape and strand.holds:
-                    strand.hold(strand.holds, now_ms, is_on=False)
 
     def aim_at(self, lane: Lane) -> None:
         """Works out the lane's margin by what a start costs now."""

@@ -6,8 +6,9 @@ from headway.core import defaults
 from headway.core.config import FairBy, Order, QueueConfig, Shares
 from headway.core.errors import NoShare
 from headway.core.fairness import TenantRule
+from headway.core.gauge_book import GaugeBook
 from headway.core.job import Job, JobSpec
-from headway.core.limits import Gauge, GaugeBook, dimension
+from headway.core.limits import Gauge, dimension
 
 _BIAS: Final = 1 << 50
 """Makes every priority and time positive, so that ranks compare as their parts."""
@@ -54,6 +55,9 @@ class Rules:
         self.is_fair = self._has_fairness and config.order is Order.FAIR
         self.is_one_lane = config.order in (Order.TIME, Order.PRIORITY)
         self.is_by_time = config.fair_by is FairBy.TIME
+        self._is_by_priority = config.order in (Order.FAIR, Order.PRIORITY)
+        self.is_levelled = config.order is Order.LEVELS
+        self.is_by_run_at = config.order is Order.TIME
         limits = config.limits
         self.book.update(limits, now_ms)
         self.gauges = tuple(
@@ -134,8 +138,11 @@ class Rules:
     def strand_key(self, spec: JobSpec) -> tuple[Any, ...]:
         """What stops a job together with others: its windows and limited values."""
         windows = spec.windows if spec.windows is not None else self.config.windows
-        if not self.dims:
+        dims = self.dims
+        if not dims:
             return () if windows is None else (windows,)
+        if len(dims) == 1:
+            return windows, value_of(dims[0], spec)
         return (windows, *(value_of(dim, spec) for dim in self.dims))
 
     def strand_gauges(self, key: tuple[Any, ...]) -> tuple[Gauge, ...]:
@@ -155,13 +162,11 @@ class Rules:
 
     def key_of(self, job: Job) -> tuple[int, int]:
         """The order of jobs within their turn."""
-        match self.config.order:
-            case Order.TIME:
-                return job.run_at_ms, job.priority
-            case Order.LEVELS:
-                return job.level, 0
-            case _:
-                return job.priority, job.run_at_ms
+        if self._is_by_priority:
+            return job.priority, job.run_at_ms
+        if self.config.order is Order.TIME:
+            return job.run_at_ms, job.priority
+        return job.level, 0
 
     def rank_of(self, job: Job) -> int:
         """The job's place among all of a queue that has one order, as one number."""
@@ -179,6 +184,8 @@ def check_shares(rules: Rules, spec: JobSpec) -> None:
         if not isinstance(limit, Shares) or spec.is_critical:
             continue
         value = value_of(limit.by, spec)
+        if limit.percent.get(value):
+            continue
         if rules.book.gauge(limit, value).max == 0 and limit.max > 0:
             raise NoShare(f"{limit.by}={value} has no share of limit {limit.name}")
 

@@ -15,8 +15,9 @@ from headway.core.commands import (
 from headway.core.errors import BadValue
 from headway.core.fairness import TenantRule
 from headway.core.gate import BLOCKED, PAUSED
-from headway.core.job import JobError
+from headway.core.job import Job, JobError
 from headway.core.lane import KIND, TENANT, Strand
+from headway.core.limits import Gauge
 from headway.core.queue import Queue
 from headway.core.states import JobState
 
@@ -34,7 +35,7 @@ def configure(book: Book, command: Configure, now_ms: int) -> Changed:
         was_fair = queue.rules.is_fair
         queue.rules.apply(config, now_ms)
         queue.declare_lanes()
-        queue.renew_tenancies(was_fair=was_fair)
+        _renew_tenancies(queue, was_fair=was_fair)
         _reshaped(book, queue, now_ms)
         if queue.rules.shape != shape:
             for rule in queue.rules.tenants.values():
@@ -172,9 +173,38 @@ def _strands(queue: Queue) -> list[Strand]:
     return [s for lane in queue.all_lanes() for s in lane.strands.values()]
 
 
+def _renew_tenancies(queue: Queue, *, was_fair: bool) -> None:
+    """The configuration is new: tenants meet the rules that it makes for them."""
+    rules = queue.rules
+    for lane in queue.all_lanes():
+        if rules.is_fair != was_fair:
+            # Turns that stand keep their old clocks until they are sorted anew.
+            for tenancy in lane.tenancies.values():
+                tenancy.account.tenancies -= 1
+            lane.tenancies = {}
+        elif rules.is_fair:
+            for name, tenancy in lane.tenancies.items():
+                tenancy.rule = rules.rule_of(name)
+
+
+def _free_old_strands(queue: Queue, now_ms: int) -> None:
+    """Strands of older rules need only surface for their jobs to be sorted anew."""
+    for strand in _strands(queue):
+        if strand.shape != queue.rules.shape and strand.holds:
+            strand.hold(strand.holds, now_ms, is_on=False)
+
+
+def _gauges_of(queue: Queue, job: Job) -> tuple[Gauge, ...]:
+    """Every gauge on which a start of the job counts."""
+    rules = queue.rules
+    name = job.spec.tenant if rules.is_fair else ""
+    key = rules.strand_key(job.spec)
+    return (*rules.gauges, *rules.strand_gauges(key), *rules.rule_of(name).gauges)
+
+
 def _reshaped(book: Book, queue: Queue, now_ms: int) -> None:
     """Jobs that stand or run under the old rules meet the new ones."""
-    queue.free_old_strands(now_ms)
+    _free_old_strands(queue, now_ms)
     _recount(book, queue, now_ms)
     if queue.shape_met != queue.rules.shape:
         # What waits under the old rules may go under the new ones.
@@ -192,7 +222,7 @@ def _recount(book: Book, queue: Queue, now_ms: int) -> None:
             held = {gauge for gauge, _ in job.holds}
             more = tuple(
                 (gauge, gauge.take(job.cost, now_ms))
-                for gauge in queue.gauges_of(job)
+                for gauge in _gauges_of(queue, job)
                 if gauge not in held
             )
             job.holds += more

@@ -19,6 +19,13 @@ class JobState(StrEnum):
     DEAD = "dead"
 
 
+# In CPython 3.11 a look-up of an enum's member costs ten times that of a constant.
+SCHEDULED: Final = JobState.SCHEDULED
+READY: Final = JobState.READY
+LEASED: Final = JobState.LEASED
+WAITING: Final = JobState.WAITING
+DONE: Final = JobState.DONE
+
 LIVE: Final = (
     JobState.SCHEDULED,
     JobState.READY,

@@ -9,6 +9,7 @@ from headway.core.shelf import DUE, FRESH, NEVER, OFF, Shelf
 
 if TYPE_CHECKING:
     from headway.core.lane import Strand
+    from headway.core.limits import Gauge
 
 ENTITLED: Final = 0
 OVER: Final = 1
@@ -24,6 +25,7 @@ class Turn:
 
     __slots__ = (
         "aim",
+        "called_by",
         "count",
         "held_ms",
         "home",
@@ -56,6 +58,7 @@ class Turn:
         """What stopped it: a gauge, a held strand, the rule of a paused tenant, or the
         job about which a throttler is asked.
         """
+        self.called_by: Gauge | None = None
         self.held_ms = 0
         """How long its strand had been held when it took its place."""
         self.home: Shelf | None = None

@@ -6,8 +6,9 @@ import msgspec
 
 from headway.core.config import Concurrency, Limit, QueueConfig, Rate, Shares
 from headway.core.job import JobSpec
-from headway.core.limits import REST, dimension, shares_of
+from headway.core.limits import dimension
 from headway.core.rules import value_of
+from headway.core.shares import REST, shares_of
 from headway.sim.result import LimitUse
 
 

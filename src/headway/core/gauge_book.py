@@ -1,0 +1,75 @@
+"""All gauges of one queue, by limit and value."""
+
+from headway.core.config import Concurrency, Limit, Rate, Shares
+from headway.core.limits import Gauge, RateGauge
+from headway.core.shares import REST, ShareGauge, SharePool
+
+
+class GaugeBook:
+    """The gauges of one queue, made when a value is first met."""
+
+    __slots__ = ("_gauges", "_limits", "_pools")
+
+    def __init__(self) -> None:
+        self._limits: dict[str, Limit] = {}
+        self._gauges: dict[tuple[str, str], Gauge] = {}
+        self._pools: dict[str, SharePool] = {}
+
+    def gauge(self, limit: Limit, value: str) -> Gauge:
+        if isinstance(limit, Shares) and value not in limit.percent:
+            value = REST
+        gauge = self._gauges.get((limit.name, value))
+        if gauge is None:
+            gauge = self._gauges[limit.name, value] = self._make(limit, value)
+        return gauge
+
+    def cap(self, of: str, value: str, maximum: int) -> Gauge:
+        """The gauge of an operator's cap for one kind or tenant."""
+        name = f"cap:{of}"
+        gauge = self._gauges.setdefault((name, value), Gauge(name, value, maximum))
+        gauge.max = maximum
+        return gauge
+
+    def uncap(self, of: str, value: str, now_ms: int) -> None:
+        """The cap is lifted: whoever waited for it goes on."""
+        gauge = self._gauges.pop((f"cap:{of}", value), None)
+        if gauge is not None:
+            gauge.wake_all(now_ms)
+
+    def drop(self, limit: Limit, value: str) -> None:
+        """The value has not been seen for a while; nothing of it is in use."""
+        self._gauges.pop((limit.name, value), None)
+
+    def all(self) -> list[Gauge]:
+        return list(self._gauges.values())
+
+    def update(self, limits: tuple[Limit, ...], now_ms: int) -> None:
+        """Takes new limits; one that only has another size keeps what is in use."""
+        old, self._limits = self._limits, {limit.name: limit for limit in limits}
+        for (name, value), gauge in list(self._gauges.items()):
+            limit = self._limits.get(name)
+            if name not in old or limit == old[name]:
+                continue
+            was = old[name]
+            if (
+                isinstance(limit, Concurrency)
+                and isinstance(was, Concurrency)
+                and limit.per == was.per
+            ):
+                gauge.max = limit.max
+                gauge.wake(now_ms)
+            else:
+                del self._gauges[name, value]
+                self._pools.pop(name, None)
+                gauge.wake_all(now_ms)
+
+    def _make(self, limit: Limit, value: str) -> Gauge:
+        match limit:
+            case Concurrency():
+                return Gauge(limit.name, value, limit.max)
+            case Rate():
+                return RateGauge(limit, value)
+            case Shares():
+                if limit.name not in self._pools:
+                    self._pools[limit.name] = SharePool(limit)
+                return ShareGauge(limit, value, self._pools[limit.name])
