@@ -5,10 +5,11 @@ import msgspec
 from headway.core.commands import Decision
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
-from headway.core.dispatch import Dispatch, Timer
+from headway.core.dispatch import Dispatch
 from headway.core.entitlement import Ledger
 from headway.core.errors import LeaseLost, UnknownJob, UnknownQueue
 from headway.core.job import Job
+from headway.core.parking import Timer
 from headway.core.queue import Queue, Shared
 from headway.core.states import LEASED, READY, SCHEDULED, WAITING
 from headway.core.timers import TimeBuckets
@@ -45,7 +46,7 @@ class Book:
 
     def open_decision(self) -> None:
         self.decision = Decision([], {}, [], [])
-        self.dispatch.asks = self.decision.asks
+        self.dispatch.parking.asks = self.decision.asks
 
     def write(self, job: Job, event: msgspec.Struct) -> None:
         """The job changed, and this is how."""

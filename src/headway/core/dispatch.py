@@ -1,34 +1,25 @@
-"""Who starts next: turns are chosen, stopped, parked and woken here."""
+"""Who starts next: turns are chosen here, and what starts and ends is counted."""
 
 from typing import Final
 
-from headway.core.delivery import START, Delivery, Limited, check
+from headway.core.delivery import START, check
 from headway.core.entitlement import LEVEL_MS, Account, want_of
-from headway.core.fairness import Tenancy
 from headway.core.job import Job
-from headway.core.lane import WINDOW, Strand
-from headway.core.limits import Gauge, RateGauge
+from headway.core.parking import Parking, Timer, change_tier, pass_on
 from headway.core.promise import Board
 from headway.core.queue import Queue, Shared
 from headway.core.timers import TimeBuckets
 from headway.core.turn import ENTITLED, OVER, Turn
-from headway.core.windows import WindowSet
 
 COST_EVERY_MS: Final = 1_000
 """How often the cost of a start is worked out anew."""
 COST_MAX_MS: Final = 10_000
 """The longest interval between free slots that counts as one."""
-CLOSINGS: Final = 1_000
-"""Closings of a window that are made up for when nobody saw them."""
 STOPS_MAX: Final = 512
 """Turns put out of the way at one go: a limit that fills under a million tenants is
 worked off in pieces, and other commands come in between."""
-WOKEN_TURNS: Final = 64
-"""Turns of a strand that come back at one go when its hold has ended."""
 RELAX_TURNS: Final = 64
 """Turns let back within their share at one go."""
-
-Timer = Job | Strand | RateGauge | object
 
 
 class Dispatch:
@@ -37,14 +28,12 @@ class Dispatch:
     def __init__(self, shared: Shared, timers: TimeBuckets[Timer]) -> None:
         self.shared = shared
         self.ledger = shared.ledger
-        self.timers = timers
-        self.asks: list[Job] = []
+        self.parking = Parking(shared, timers)
         self.is_unsettled = False
         self._relaxed_ms = 0
         self._freed_ms = 0
         self._free_interval_ms = 0.0
         self._cost_ms = 0
-        self._short_of_slots: dict[Queue, None] = {}
 
     def add(self, queue: Queue, job: Job, now_ms: int) -> None:
         """The job is ready: it joins its turn."""
@@ -59,7 +48,7 @@ class Dispatch:
         job.credit_ms = 0
         if rule.holds or rule.held_ms:
             job.shift_ms += queue_ms - rule.time(queue_ms)
-        self._join(turn, job, strand_ms, now_ms)
+        self.parking.join(turn, job, strand_ms, now_ms)
         queue.ready += 1
         strand.lane.ready += 1
         if turn.tenancy.name:
@@ -83,9 +72,9 @@ class Dispatch:
             is_head = True
             queue.asked.pop(job.seq, None)
         if is_head:
-            self._reconsider(turn, now_ms)
+            self.parking.reconsider(turn, now_ms)
             turn.seat_at(turn.strand.now(now_ms))
-            _pass_on(turn, now_ms)
+            pass_on(turn, now_ms)
 
     def next(self, board: Board, now_ms: int) -> Turn | None:
         """The turn whose head may start now, by the rules of choice.
@@ -100,12 +89,12 @@ class Dispatch:
             self._relax(now_ms)
         waking = self.shared.waking
         if waking:
-            self.wake_some(now_ms)
+            self.parking.wake_some(now_ms)
         while True:
             lane_tier = board.pick(now_ms, ledger)
             if lane_tier is None:
                 if waking:
-                    self.wake_some(now_ms)
+                    self.parking.wake_some(now_ms)
                     continue
                 return None
             turn = lane_tier.first(now_ms)
@@ -122,7 +111,7 @@ class Dispatch:
             outcome = check(turn, job, ledger, now_ms)
             if outcome is START:
                 return turn
-            self._stop(turn, job, outcome, now_ms)
+            self.parking.stop(turn, job, outcome, now_ms)
             stops += 1
             if stops == STOPS_MAX:
                 self.is_unsettled = True
@@ -166,7 +155,7 @@ class Dispatch:
         self._occupy(job, turn, now_ms)
         self._leave(queue, turn, job)
         if tenancy.rule.gauges and turn.count and not lane.is_exempt:
-            self._park_capped(turn, now_ms)
+            self.parking.park_capped(turn, now_ms)
         turn.seat_at(strand_ms)
         for gauge in strand.gauges:
             gauge.expect(turn)
@@ -212,68 +201,6 @@ class Dispatch:
         for gauge, units in holds:
             gauge.give_back(units, now_ms)
 
-    def wake_some(self, now_ms: int) -> None:
-        """Turns of strands that are held no more come back, some at a time."""
-        waking = self.shared.waking
-        left = WOKEN_TURNS
-        while waking and left > 0:
-            aside = waking[-1].aside
-            if waking[-1].holds or not aside:
-                waking.pop()
-                continue
-            left -= 1
-            turn = aside.pop()
-            if turn.parked_on is turn.strand:
-                turn.unpark(now_ms)
-
-    def slots_joined(self, now_ms: int) -> None:
-        """There may be more worker slots: queues at their share of them look again."""
-        for queue in list(self._short_of_slots):
-            gauge = queue.slot_gauge
-            if queue.gate.parked_on is gauge:
-                gauge.max = queue.slots_allowed(now_ms)
-                gauge.wake(now_ms)
-            if queue.gate.parked_on is not gauge:
-                del self._short_of_slots[queue]
-
-    def fire(self, timer: Strand | RateGauge, now_ms: int) -> None:
-        """A window opens, or a rate has units again."""
-        if isinstance(timer, Strand):
-            timer.closes_ms = -1
-            timer.hold(WINDOW, now_ms, is_on=False)
-            return
-        timer.timer_ms = 0
-        timer.wake(now_ms)
-        self._watch(timer, now_ms)
-
-    def verdict(self, job: Job, now_ms: int) -> None:
-        """The throttler has spoken, or is gone: the turn goes on."""
-        turn = job.turn
-        if turn is not None and turn.parked_on is job:
-            turn.unpark(now_ms)
-
-    def _join(self, turn: Turn, job: Job, strand_ms: int, now_ms: int) -> None:
-        turn.add(turn.strand.lane.queue.rules.key_of(job), job)
-        turn.tenancy.ready += 1
-        if turn.rows[0][3] is job or turn.late:
-            if turn.count > 1:
-                self._reconsider(turn, now_ms, is_big_only=True)
-            turn.seat_at(strand_ms)
-            for gauge in turn.strand.gauges:
-                gauge.expect(turn)
-
-    def _reconsider(
-        self, turn: Turn, now_ms: int, *, is_big_only: bool = False
-    ) -> None:
-        """Another job is at the head: what the old one waited for may not stop it."""
-        gate = turn.strand.lane.queue.gate
-        for member in (turn, gate):
-            gauge = member.parked_on
-            if isinstance(gauge, Gauge) and (not is_big_only or gauge.big is member):
-                gauge.let_go(member, now_ms)
-                if member is gate:
-                    gate.queue.reseat()
-
     def _leave(self, queue: Queue, turn: Turn, job: Job) -> None:
         turn.remove(job)
         turn.tenancy.ready -= 1
@@ -281,134 +208,6 @@ class Dispatch:
         queue.ready -= 1
         if turn.count == 0:
             queue.drop_turn(turn)
-
-    def _stop(
-        self, turn: Turn, job: Job | None, outcome: Delivery | Limited, now_ms: int
-    ) -> None:
-        """Puts out of the way, as a whole, what can't go on."""
-        if isinstance(outcome, Limited):
-            assert job is not None
-            self._park(turn, outcome, job.cost, now_ms)
-        else:
-            self._set_aside(turn, job, outcome, now_ms)
-        if outcome is not Delivery.OVER:
-            _pass_on(turn, now_ms)
-
-    def _set_aside(
-        self, turn: Turn, job: Job | None, outcome: Delivery, now_ms: int
-    ) -> None:
-        strand = turn.strand
-        match outcome:
-            case Delivery.MOVE:
-                assert job is not None
-                self._move(turn, job, now_ms)
-            case Delivery.CLOSED:
-                self._close(strand, now_ms)
-            case Delivery.HELD:
-                turn.parked_on = strand
-                strand.aside.append(turn)
-                turn.seat_at(strand.now(now_ms))
-            case Delivery.PAUSED:
-                turn.parked_on = turn.tenancy.rule
-                turn.tenancy.rule.parked.append(turn)
-                turn.seat_at(strand.now(now_ms))
-            case Delivery.ASK:
-                assert job is not None
-                turn.parked_on = job
-                queue = strand.lane.queue
-                queue.asked[job.seq] = job
-                self.asks.append(job)
-                turn.seat_at(strand.now(now_ms))
-            case Delivery.OVER:
-                self._put_over(turn, now_ms)
-            case _:
-                turn.seat_at(strand.now(now_ms))
-
-    def _park(self, turn: Turn, limited: Limited, cost: int, now_ms: int) -> None:
-        gauge, member = limited.gauge, limited.member
-        queue = turn.strand.lane.queue
-        if member is queue.gate:
-            queue.gate.cost = cost
-        if gauge is queue.slot_gauge:
-            queue.gate.cost = 1
-            self._short_of_slots[queue] = None
-        # It has no call on the units of gauges that did not stop it.
-        for other in (*turn.strand.gauges, *turn.tenancy.rule.gauges):
-            if other is not gauge:
-                other.forget(member)
-        gauge.park(member, cost, now_ms)
-        if isinstance(gauge, RateGauge):
-            self._watch(gauge, now_ms)
-        if member is turn:
-            turn.seat_at(turn.strand.now(now_ms))
-        else:
-            queue.reseat()
-
-    def _park_capped(self, turn: Turn, now_ms: int) -> None:
-        """A tenant that has reached its cap parks at once, and not when next chosen."""
-        head = turn.head()
-        assert head is not None
-        for gauge in turn.tenancy.rule.gauges:
-            if not gauge.fits(head.cost, turn, now_ms):
-                gauge.park(turn, head.cost, now_ms)
-                if isinstance(gauge, RateGauge):
-                    self._watch(gauge, now_ms)
-                return
-
-    def _watch(self, gauge: RateGauge, now_ms: int) -> None:
-        """Looks again at a rate when its next unit is due, if anyone waits."""
-        if gauge.has_waiting() and not gauge.timer_ms:
-            gauge.timer_ms = gauge.next_ms(now_ms)
-            self.timers.add(gauge, gauge.timer_ms)
-
-    def _move(self, turn: Turn, job: Job, now_ms: int) -> None:
-        """The rules changed under a backlog: the head goes where it belongs now."""
-        queue = turn.strand.lane.queue
-        clocks_ms = _clocks_ms(turn, now_ms)
-        turn.remove(job)
-        for gauge in (*turn.strand.gauges, *turn.tenancy.rule.gauges):
-            if gauge.big is turn:
-                gauge.let_go(turn, now_ms)
-        turn.tenancy.ready -= 1
-        turn.strand.lane.ready -= 1
-        if turn.count == 0:
-            queue.drop_turn(turn)
-        turn.seat_at(turn.strand.now(now_ms))
-        target = queue.turn_of(job, now_ms)
-        target.strand.lane.ready += 1
-        strand_ms = target.strand.now(now_ms)
-        self._want_moves(job, turn.tenancy, target.tenancy, now_ms)
-        # Time that it was held stays to its credit.
-        job.shift_ms += _clocks_ms(target, now_ms) - clocks_ms
-        self._join(target, job, strand_ms, now_ms)
-
-    def _want_moves(
-        self, job: Job, source: Tenancy, target: Tenancy, now_ms: int
-    ) -> None:
-        if source.account is not target.account:
-            if source.name:
-                self.ledger.wants(source.account, -job.want, now_ms)
-            if target.name:
-                self.ledger.wants(target.account, job.want, now_ms)
-
-    def _close(self, strand: Strand, now_ms: int) -> None:
-        """The window was open until a known moment: it may be again, or be closed."""
-        windows = strand.windows
-        assert windows is not None
-        gate = strand.lane.queue.gate
-        # Nobody looked when it closed. Time that the queue was held since then is
-        # counted there already.
-        unseen_ms = -(gate.held_ms - strand.closes_held_ms)
-        if strand.closes_ms >= 0:
-            unseen_ms += _closed_ms(windows, strand.closes_ms, now_ms)
-        if windows.is_open(now_ms):
-            strand.held_ms += max(0, unseen_ms)
-            strand.closes_ms = windows.closes_ms(now_ms)
-            strand.closes_held_ms = gate.held_ms
-            return
-        since_ms = gate.time(now_ms) - max(0, unseen_ms)
-        strand.hold_at(WINDOW, since_ms, is_on=True)
-        self.timers.add(strand, windows.opens_ms(now_ms))
 
     def _take_units(self, turn: Turn, job: Job, now_ms: int) -> None:
         """Counts the start against every limit; nothing is reserved for it any more."""
@@ -457,19 +256,12 @@ class Dispatch:
             return True
         return False
 
-    def _put_over(self, turn: Turn, now_ms: int) -> None:
-        group = turn.tenancy.account.group
-        turn.is_shedding = True
-        group.push_over(turn, self.shared.next_number(), now_ms)
-        self.ledger.over[group.name] = group
-        _change_tier(turn, OVER, now_ms)
-
     def _entitle(self, group: Account, now_ms: int, most: int) -> None:
         """Lets turns back within their share, as many as fit."""
         while most > 0 and group.over and not self.ledger.is_over(group, now_ms):
             turn = group.pop_over(self.shared.next_number(), now_ms)
             if turn.tier == OVER:
-                _change_tier(turn, ENTITLED, now_ms)
+                change_tier(turn, ENTITLED, now_ms)
                 most -= 1
         if not group.over:
             self.ledger.over.pop(group.name, None)
@@ -479,42 +271,3 @@ class Dispatch:
         self._relaxed_ms = now_ms
         for group in list(self.ledger.over.values())[:RELAX_TURNS]:
             self._entitle(group, now_ms, RELAX_TURNS)
-
-
-def _pass_on(turn: Turn, now_ms: int) -> None:
-    """A turn that was woken for units and does not take them lets another have them."""
-    gauge = turn.called_by
-    if gauge is not None:
-        turn.called_by = None
-        if gauge is not turn.parked_on:
-            gauge.pass_on(now_ms)
-
-
-def _clocks_ms(turn: Turn, now_ms: int) -> int:
-    """How far the clocks of a turn's strand and tenant are behind the partition's."""
-    queue_ms = turn.strand.lane.queue.gate.time(now_ms)
-    rule_ms = turn.tenancy.rule.time(queue_ms)
-    return now_ms - turn.strand.time(queue_ms) + queue_ms - rule_ms
-
-
-def _closed_ms(windows: WindowSet, since_ms: int, now_ms: int) -> int:
-    """How long the windows were closed from one closing on until now."""
-    closed_ms = 0
-    for _ in range(CLOSINGS):
-        opens_ms = min(windows.opens_ms(since_ms), now_ms)
-        closed_ms += opens_ms - since_ms
-        if opens_ms >= now_ms:
-            break
-        since_ms = windows.closes_ms(opens_ms)
-        if since_ms >= now_ms:
-            break
-    return closed_ms
-
-
-def _change_tier(turn: Turn, tier: int, now_ms: int) -> None:
-    """The turn changes between entitled and over share."""
-    if turn.home is not None:
-        turn.home.off(turn)
-        turn.strand.lane.tier_of(turn).reseat()
-    turn.tier = tier
-    turn.seat_at(turn.strand.now(now_ms))

@@ -108,7 +108,7 @@ class Partition:
             if answer is not None:
                 decision.answers.append((command, answer))
         if book.shared.waking:
-            book.dispatch.wake_some(now_ms)
+            book.dispatch.parking.wake_some(now_ms)
         if self._stirred:
             self._serve_waiters(now_ms)
         return decision
@@ -128,7 +128,7 @@ class Partition:
                 if isinstance(timer, Job):
                     leases.on_timer(self.book, timer, now_ms)
                 elif isinstance(timer, Strand | RateGauge):
-                    self.book.dispatch.fire(timer, now_ms)
+                    self.book.dispatch.parking.fire(timer, now_ms)
                 elif isinstance(timer, Cron):
                     schedules.on_timer(self.book, timer, now_ms)
                 else:
@@ -159,7 +159,7 @@ class Partition:
         self._waits += 1
         board.waiters[command] = self._waits
         book.shared.ledger.idle += command.max
-        book.dispatch.slots_joined(now_ms)
+        book.dispatch.parking.slots_joined(now_ms)
         if command.wait_until_ms < TIME_MAX_MS:
             book.timers.add(command, command.wait_until_ms)
         self._stirred[board] = None

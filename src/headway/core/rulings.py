@@ -43,7 +43,7 @@ def configure(book: Book, command: Configure, now_ms: int) -> Changed:
         if not config.has_throttler:
             asked, queue.asked = queue.asked, {}
             for job in asked.values():
-                book.dispatch.verdict(job, now_ms)
+                book.dispatch.parking.verdict(job, now_ms)
         gauges = (*queue.rules.gauges, queue.slot_gauge)
         if queue.gate.parked_on not in gauges or config.slot_share == 1.0:
             queue.gate.parked_on = None
@@ -125,7 +125,7 @@ def judge(book: Book, command: Judge, now_ms: int) -> Changed:
         case Verdict.START:
             queue.asked.pop(job.seq, None)
             job.is_cleared = True
-            book.dispatch.verdict(job, now_ms)
+            book.dispatch.parking.verdict(job, now_ms)
         case Verdict.LATER:
             if command.at_ms > defaults.TIME_MAX_MS:
                 raise BadValue("at_ms", command.at_ms, "must be before the year 10000")
