@@ -159,6 +159,9 @@ class Dispatch:
         turn.seat_at(strand_ms)
         for gauge in strand.gauges:
             gauge.expect(turn)
+        if self.parking.short_of_slots:
+            # A slot that is busy elsewhere counts, too.
+            self.parking.slots_joined(now_ms)
         return wait_ms, held_ms
 
     def vacate(

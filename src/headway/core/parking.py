@@ -28,7 +28,8 @@ class Parking:
         self.timers = timers
         self.asks: list[Job] = []
         """Jobs about which a throttler is to be asked."""
-        self._short_of_slots: dict[Queue, None] = {}
+        self.short_of_slots: dict[Queue, None] = {}
+        """Queues at their share of the worker slots."""
 
     def join(self, turn: Turn, job: Job, strand_ms: int, now_ms: int) -> None:
         turn.add(turn.strand.lane.queue.rules.key_of(job), job)
@@ -105,13 +106,13 @@ class Parking:
 
     def slots_joined(self, now_ms: int) -> None:
         """There may be more worker slots: queues at their share of them look again."""
-        for queue in list(self._short_of_slots):
+        for queue in list(self.short_of_slots):
             gauge = queue.slot_gauge
             if queue.gate.parked_on is gauge:
                 gauge.max = queue.slots_allowed(now_ms)
                 gauge.wake(now_ms)
             if queue.gate.parked_on is not gauge:
-                del self._short_of_slots[queue]
+                del self.short_of_slots[queue]
 
     def _set_aside(
         self, turn: Turn, job: Job | None, outcome: Delivery, now_ms: int
@@ -150,7 +151,7 @@ class Parking:
             queue.gate.cost = cost
         if gauge is queue.slot_gauge:
             queue.gate.cost = 1
-            self._short_of_slots[queue] = None
+            self.short_of_slots[queue] = None
         # It has no call on the units of gauges that did not stop it.
         for other in (*turn.strand.gauges, *turn.tenancy.rule.gauges):
             if other is not gauge:
