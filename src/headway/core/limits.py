@@ -211,14 +211,20 @@ class RateGauge(Gauge):
         """When a start of that cost would be within the rate."""
         if cost == 0:
             return now_ms
-        now = now_ms * self._ticks
+        unpaid = self.clock - now_ms * self._ticks
         # One dearer than the whole burst may go when everything is paid for.
-        price = min(cost * self._interval, self._tolerance)
-        late = max(self.clock, now) + price - now - self._tolerance
+        price = cost * self._interval
+        if price > self._tolerance:
+            price = self._tolerance
+        late = price - self._tolerance
+        if unpaid > 0:
+            late += unpaid
         return now_ms if late <= 0 else now_ms - (-late // self._ticks)
 
     def take(self, cost: int, now_ms: int) -> int:
-        self.clock = max(self.clock, now_ms * self._ticks) + cost * self._interval
+        now = now_ms * self._ticks
+        clock = self.clock
+        self.clock = (clock if clock > now else now) + cost * self._interval
         return 0
 
     def give_back(self, units: int, now_ms: int) -> None:

@@ -79,16 +79,19 @@ class ShareGauge(Gauge):
 
     def fits(self, cost: int, member: Parked, now_ms: int) -> bool:
         pool = self.pool
-        units = self.units(cost)
+        units = cost if cost <= self.max else self.units(cost)
         if pool.used + units > pool.max:
             return False
+        if self.big is None and not pool.is_lending:
+            return self.used + units <= self.max
         is_borrower = pool.is_lending and self.used + units > self.share
         if is_borrower and pool.is_owed(self):
             return False
         return super().fits(cost, member, now_ms)
 
     def take(self, cost: int, now_ms: int) -> int:
-        units = super().take(cost, now_ms)
+        units = cost if cost <= self.max else self.units(cost)
+        self.used += units
         self.called = None
         self.pool.used += units
         if self.pool.is_lending:
@@ -98,10 +101,12 @@ class ShareGauge(Gauge):
 
     def give_back(self, units: int, now_ms: int) -> None:
         self.used -= units
-        self.pool.used -= units
+        pool = self.pool
+        pool.used -= units
         assert self.used >= 0
-        assert self.pool.used >= 0
-        self.pool.wake(now_ms)
+        assert pool.used >= 0
+        if pool.has_waiting:
+            pool.wake(now_ms)
 
     def let_go(self, member: Parked, now_ms: int) -> None:
         super().let_go(member, now_ms)

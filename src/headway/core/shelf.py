@@ -33,9 +33,9 @@ Entry = tuple[int, int, Any]
 
 
 class Shelf:
-    """Turns of a strand, or strands of a lane."""
+    """Turns of a tenant, or tenancies of a lane."""
 
-    __slots__ = ("ahead", "due", "fresh", "size", "solo")
+    __slots__ = ("ahead", "due", "fresh", "size", "solo", "top")
 
     def __init__(self) -> None:
         self.due: list[Entry] = []
@@ -47,6 +47,8 @@ class Shelf:
         self.size = 0
         self.solo: Any = None
         """The only member, while there is but one: it needs no heap."""
+        self.top: Any = None
+        """The first of several, as long as that is known."""
 
     def put(self, member: Member, seat: int, rank: int, aim: int) -> None:
         """Seats a member, or moves it. `aim` is when it must be looked at again."""
@@ -69,7 +71,16 @@ class Shelf:
             member.rank = rank
             member.seat = seat
             heap = self.due if seat == DUE else self.fresh
-            heappush(heap, (rank, member.number, member))
+            number = member.number
+            heappush(heap, (rank, number, member))
+            top = self.top
+            if top is member:
+                self.top = None
+            elif top is not None and (
+                seat > top.seat
+                or (seat == top.seat and (rank, number) < (top.rank, top.number))
+            ):
+                self.top = member
             if len(heap) > 64 and len(heap) > 4 * self.size:
                 self._compact()
         if member.aim != aim:
@@ -87,6 +98,8 @@ class Shelf:
         member.seat = OFF
         member.aim = -1
         self.size -= 1
+        if self.top is member:
+            self.top = None
         if self.solo is member:
             self.solo = None
         elif self.size == 0:
@@ -110,16 +123,20 @@ class Shelf:
         """The lowest pass among the due, else among the fresh; None when empty."""
         if self.solo is not None or self.size == 0:
             return self.solo
+        if self.top is not None:
+            return self.top
         heap = self.due
         while heap:
             rank, _, member = heap[0]
             if member.home is self and member.rank == rank and member.seat == DUE:
+                self.top = member
                 return member
             heappop(heap)
         heap = self.fresh
         while heap:
             rank, _, member = heap[0]
             if member.home is self and member.rank == rank and member.seat == FRESH:
+                self.top = member
                 return member
             heappop(heap)
         return None
