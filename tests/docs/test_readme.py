@@ -26,7 +26,7 @@ def test_scenario_example_runs(tmp_path: Path) -> None:
     result = CliRunner().invoke(headway, arguments)
     assert result.exit_code == 0, result.output
     assert "payment" in result.output
-    assert chart.read_text().startswith("<!doctype html>")
+    assert chart.read_text().lower().startswith("<!doctype html>")
 
 
 def test_core_example_runs() -> None:
