@@ -26,10 +26,11 @@ from headway.core.partition import Partition
 from headway.core.windows import Window, WindowSet
 
 BATCH = 100
-JOBS = 2_000
-"""Jobs in one repetition: short, so that some fall into quiet moments of the machine."""
-REPETITIONS = 30
-WARM_UP = 5
+JOBS = 10_000
+"""Jobs in one repetition: enough to hold what is put off and then done at one go."""
+PIECE = 1_000
+"""Jobs after which a case and its peer take turns."""
+REPETITIONS = 6
 STEP_MS = 5
 START_MS = 1_762_300_800_000
 """A Wednesday at midnight, UTC."""
@@ -84,7 +85,7 @@ class Bench:
             self._keep(self._decide([Lease(max=BATCH)]))
         self.now_ms += case.late_ms
 
-    def repeat(self, jobs: int = JOBS) -> float:
+    def repeat(self, jobs: int) -> float:
         """Seconds of CPU for the cycles of so many jobs."""
         spent = 0.0
         for _ in range(jobs // BATCH):
@@ -301,8 +302,9 @@ def measure(key: str) -> dict[str, float]:
     gc.freeze()
     gc.collect()
     bench.visited.clear()
-    times = [(base.repeat(), bench.repeat()) for _ in range(WARM_UP + REPETITIONS)]
-    best_base, best = (min(column) for column in zip(*times[WARM_UP:], strict=True))
+    # The first one warms up.
+    times = [repeat_both(bench, base) for _ in range(1 + REPETITIONS)][1:]
+    best, best_base = (min(column) for column in zip(*times, strict=True))
     return {
         "us": best * 1e6 / JOBS,
         "peer_us": best_base * 1e6 / JOBS,
@@ -310,6 +312,11 @@ def measure(key: str) -> dict[str, float]:
         "resident_mb": used_bytes / 1e6,
         "visited": len(bench.visited),
     }
+
+
+def repeat_both(bench: Bench, base: Bench) -> tuple[float, float]:
+    pieces = [(bench.repeat(PIECE), base.repeat(PIECE)) for _ in range(JOBS // PIECE)]
+    return sum(mine for mine, _ in pieces), sum(other for _, other in pieces)
 
 
 def in_own_process(key: str) -> dict[str, float]:

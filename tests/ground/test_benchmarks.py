@@ -78,7 +78,7 @@ def test_every_case_has_a_peer_that_runs_the_same_jobs() -> None:
             small = replace(one, values=values, backlog=min(one.backlog, values))
             bench = core_scale.Bench(small)
             before = bench.partition.book.last_token
-            bench.repeat(jobs=200)
+            bench.repeat(200)
             assert bench.partition.book.last_token - before == 200
 
 

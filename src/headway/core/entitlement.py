@@ -247,32 +247,30 @@ class Ledger:
             if now_ms - account.since_ms >= PROBATION_MS:
                 self._prove(account, now_ms)
                 group = account.group
-            if group is not account:
-                group.note(now_ms)
-                group.ready_want += by
         if now_ms - group.averaged_ms >= GRAIN_MS:
             self._water.update(group, now_ms)
-        account.note(now_ms)
+        else:
+            group.note(now_ms)
         account.ready_want += by
+        if group is not account:
+            group.ready_want += by
 
     def starts(self, account: Account, want: int, now_ms: int) -> None:
         """A job of the tenant that wanted so much has its slot now."""
-        account.note(now_ms)
+        group = account.group
+        group.note(now_ms)
         account.ready_want -= want
         account.leased += 1
-        group = account.group
         if group is not account:
-            group.note(now_ms)
             group.ready_want -= want
             group.leased += 1
 
     def ends(self, account: Account, now_ms: int) -> None:
         """A job of the tenant gave its slot back."""
-        account.note(now_ms)
-        account.leased -= 1
         group = account.group
+        group.note(now_ms)
+        account.leased -= 1
         if group is not account:
-            group.note(now_ms)
             group.leased -= 1
 
     def set_weight(self, account: Account, weight: float, now_ms: int) -> None:

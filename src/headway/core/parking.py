@@ -37,6 +37,8 @@ class Parking:
         if turn.rows[0][3] is job or turn.late:
             if turn.count > 1:
                 self.reconsider(turn, now_ms, is_big_only=True)
+            elif turn.parked_on is None and not turn.strand.lane.is_exempt:
+                self.park_capped(turn, now_ms)
             turn.seat_at(strand_ms)
             for gauge in turn.strand.gauges:
                 gauge.expect(turn)
@@ -64,9 +66,14 @@ class Parking:
                     gate.queue.reseat()
 
     def park_capped(self, turn: Turn, now_ms: int) -> None:
-        """A tenant that has reached its cap parks at once, and not when next chosen."""
+        """A tenant that has reached its cap parks at once, and not when next chosen.
+
+        But for a head that would reserve units: only one that was chosen may do that.
+        """
         head = turn.head()
         assert head is not None
+        if head.cost > 1:
+            return
         for gauge in turn.tenancy.rule.gauges:
             if not gauge.fits(head.cost, turn, now_ms):
                 gauge.park(turn, head.cost, now_ms)
