@@ -243,10 +243,9 @@ class Ledger:
     def wants(self, account: Account, by: int, now_ms: int) -> None:
         """A job that wants `by` is ready, or, below 0, is so no more."""
         group = account.group
-        if group is not account:
-            if now_ms - account.since_ms >= PROBATION_MS:
-                self._prove(account, now_ms)
-                group = account.group
+        if group is not account and now_ms - account.since_ms >= PROBATION_MS:
+            self._prove(account, now_ms)
+            group = account.group
         if now_ms - group.averaged_ms >= GRAIN_MS:
             self._water.update(group, now_ms)
         else:
