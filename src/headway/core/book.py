@@ -47,6 +47,7 @@ class Book:
     def open_decision(self) -> None:
         self.decision = Decision([], {}, [], [])
         self.dispatch.parking.asks = self.decision.asks
+        self.dispatch.may_lend = True
 
     def write(self, job: Job, event: msgspec.Struct) -> None:
         """The job changed, and this is how."""

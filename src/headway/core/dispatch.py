@@ -30,6 +30,7 @@ class Dispatch:
         self.ledger = shared.ledger
         self.parking = Parking(shared, timers)
         self.is_unsettled = False
+        self.may_lend = True
         self._relaxed_ms = 0
         self._freed_ms = 0
         self._free_interval_ms = 0.0
@@ -41,6 +42,9 @@ class Dispatch:
         strand = turn.strand
         if strand.lane.start_cost_ms != self.shared.start_cost_ms:
             queue.aim_at(strand.lane)
+        if strand.closes_ms <= now_ms and not strand.holds:
+            # Closed hours that nobody saw are no held time of a job that comes now.
+            self.parking.look_at_window(strand, now_ms)
         rule = turn.tenancy.rule
         queue_ms = queue.gate.time(now_ms)
         strand_ms = strand.time(queue_ms)
@@ -96,6 +100,11 @@ class Dispatch:
                 if waking:
                     self.parking.wake_some(now_ms)
                     continue
+                if self.may_lend:
+                    # Once for a decision or a start, or two boards would take turns.
+                    self.may_lend = False
+                    if self.parking.lend(now_ms):
+                        continue
                 return None
             turn = lane_tier.first(now_ms)
             if turn is None:
@@ -119,6 +128,7 @@ class Dispatch:
 
     def start(self, turn: Turn, job: Job, now_ms: int) -> tuple[int, int]:
         """Takes the head out of its turn; answers how long it waited and was held."""
+        self.may_lend = True
         strand = turn.strand
         lane = strand.lane
         queue = lane.queue

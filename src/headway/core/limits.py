@@ -128,7 +128,7 @@ class Gauge:
             else:
                 self._unpark(big, now_ms)
                 free -= units
-        if not self.parked or free <= 0:
+        if not self.parked or free < 0:
             return
         for lane in list(self.parked):
             self._wake_lane(lane, free, now_ms)
@@ -159,7 +159,7 @@ class Gauge:
     def _wake_lane(self, lane: int, free: int, now_ms: int) -> None:
         assert self.parked is not None
         heap = self.parked[lane]
-        while heap and free > 0:
+        while heap:
             rank, _, member = heap[0]
             if member.parked_on is not self:
                 heappop(heap)
@@ -169,8 +169,11 @@ class Gauge:
                 heappop(heap)
                 heappush(heap, (current, member.number, member))
                 continue
+            units = self.units(member.units_wanted())
+            if free <= 0 and units > 0:
+                break
             heappop(heap)
-            free -= self.units(member.units_wanted())
+            free -= units
             self._unpark(member, now_ms)
         if not heap:
             del self.parked[lane]

@@ -8,6 +8,7 @@ from headway.core.job import Job
 from headway.core.lane import WINDOW, Strand
 from headway.core.limits import Gauge, RateGauge
 from headway.core.queue import Queue, Shared
+from headway.core.shares import ShareGauge, SharePool
 from headway.core.timers import TimeBuckets
 from headway.core.turn import OVER, Turn
 from headway.core.windows import WindowSet
@@ -30,13 +31,15 @@ class Parking:
         """Jobs about which a throttler is to be asked."""
         self.short_of_slots: dict[Queue, None] = {}
         """Queues at their share of the worker slots."""
+        self._lenders: dict[SharePool, None] = {}
+        """Pools of which somebody could not borrow, as their owner was expected."""
 
     def join(self, turn: Turn, job: Job, strand_ms: int, now_ms: int) -> None:
         turn.add(turn.strand.lane.queue.rules.key_of(job), job)
         turn.tenancy.ready += 1
         if turn.rows[0][3] is job or turn.late:
             if turn.count > 1:
-                self.reconsider(turn, now_ms, is_big_only=True)
+                self.reconsider(turn, now_ms, is_big_only=job.cost > 0)
             elif turn.parked_on is None and not turn.strand.lane.is_exempt:
                 self.park_capped(turn, now_ms)
             turn.seat_at(strand_ms)
@@ -111,6 +114,13 @@ class Parking:
             if turn.parked_on is turn.strand:
                 turn.unpark(now_ms)
 
+    def lend(self, now_ms: int) -> bool:
+        """Nobody else can start: what was kept for owners may be lent after all."""
+        pools, self._lenders = self._lenders, {}
+        for pool in pools:
+            pool.wake(now_ms)
+        return bool(pools)
+
     def slots_joined(self, now_ms: int) -> None:
         """There may be more worker slots: queues at their share of them look again."""
         for queue in list(self.short_of_slots):
@@ -130,7 +140,7 @@ class Parking:
                 assert job is not None
                 self._move(turn, job, now_ms)
             case Delivery.CLOSED:
-                self._close(strand, now_ms)
+                self.look_at_window(strand, now_ms)
             case Delivery.HELD:
                 turn.parked_on = strand
                 strand.aside.append(turn)
@@ -166,6 +176,8 @@ class Parking:
         gauge.park(member, cost, now_ms)
         if isinstance(gauge, RateGauge):
             self._watch(gauge, now_ms)
+        elif isinstance(gauge, ShareGauge) and gauge.pool.is_lending:
+            self._lenders[gauge.pool] = None
         if member is turn:
             turn.seat_at(turn.strand.now(now_ms))
         else:
@@ -207,7 +219,7 @@ class Parking:
             if target.name:
                 self.shared.ledger.wants(target.account, job.want, now_ms)
 
-    def _close(self, strand: Strand, now_ms: int) -> None:
+    def look_at_window(self, strand: Strand, now_ms: int) -> None:
         """The window was open until a known moment: it may be again, or be closed."""
         windows = strand.windows
         assert windows is not None

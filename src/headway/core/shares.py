@@ -115,6 +115,9 @@ class ShareGauge(Gauge):
     def park(self, member: Parked, cost: int, now_ms: int) -> None:
         super().park(member, cost, now_ms)
         self.pool.has_waiting = True
+        if self.big is member and self.units(cost) > self.share:
+            # A borrower reserves nothing: it would keep its own value from its share.
+            self.big = None
 
     def expect(self, member: Parked) -> None:
         if self.used < self.share:
