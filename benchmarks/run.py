@@ -51,7 +51,8 @@ def report(names: Sequence[str]) -> int:
         "commit": provenance.commit(),
         "machine": provenance.machine(),
     }
-    console = Console()
+    # In a log, lines may be as long as the notes.
+    console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(table(found, origin))
     if not names:
         write(RESULTS, found, origin)
