@@ -4,7 +4,6 @@ from collections import Counter
 from typing import Any
 
 from headway.core.book import Book
-from headway.core.entitlement import SLOT
 from headway.core.job import Job
 from headway.core.queue import Queue
 from headway.core.shares import ShareGauge
@@ -92,7 +91,7 @@ def _check_ledger(book: Book, leased: list[Job]) -> None:
         assert tenancy is not None
         if tenancy.name:
             slots[tenancy.account] += 1
-            wants[tenancy.account] += SLOT
+            wants[tenancy.account] += job.want
         else:
             without += 1
     assert ledger.leased_without == without

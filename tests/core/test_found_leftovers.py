@@ -1,6 +1,7 @@
 """Bugs of what is left behind: units, wants, clocks and accounts."""
 
 import msgspec
+import pytest
 
 from headway.core.commands import (
     Cancel,
@@ -167,3 +168,40 @@ def test_a_purge_of_a_parked_big_head_reserves_nothing() -> None:
     machine.ask(Purge("q", "a"))
     machine.put("q", JobSpec())
     assert machine.starts() == [3]
+
+
+def test_a_turn_is_listed_once_however_often_it_empties() -> None:
+    """What is kept of idle tenants does not grow with the jobs they have had."""
+    machine = Machine(QUEUE)
+    for _ in range(50):
+        for tenant in range(100):
+            machine.put("q", JobSpec(tenant=f"t{tenant}"))
+        machine.run(100)
+    queue = machine.partition.book.queues["q"]
+    assert len(queue._empties) <= 100
+
+
+def test_idle_turns_are_dropped_oldest_first() -> None:
+    """A million tenants that came once do not stay for ever."""
+    machine = Machine(QUEUE)
+    for tenant in range(3_000):
+        machine.put("q", JobSpec(tenant=f"t{tenant}"))
+        machine.run(1)
+    lane = machine.partition.book.queues["q"].lanes[QUEUE.slo_ms]
+    assert len(lane.tenancies) <= 1_100
+    assert "t0" not in lane.tenancies
+    assert "t2999" in lane.tenancies
+
+
+def test_idle_turns_are_dropped_though_the_lane_is_never_empty(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A backlog keeps the lane's base where it is, and so everyone else ahead of it."""
+    monkeypatch.setattr("headway.core.queue.EMPTIES_MAX", 2_000)
+    machine = Machine(QUEUE)
+    for tenant in range(5_000):
+        machine.put("q", JobSpec(tenant=f"t{tenant}"))
+        if tenant:
+            machine.run(1)
+    lane = machine.partition.book.queues["q"].lanes[QUEUE.slo_ms]
+    assert len(lane.tenancies) <= 2_100

@@ -3,7 +3,7 @@
 from typing import Final
 
 from headway.core.delivery import START, check
-from headway.core.entitlement import LEVEL_MS, Account, want_of
+from headway.core.entitlement import EARLY, LEVEL_MS, SLOT, Account, want_of
 from headway.core.job import Job
 from headway.core.parking import Parking, Timer, change_tier, pass_on
 from headway.core.promise import Board
@@ -158,6 +158,8 @@ class Dispatch:
             cost = rules.charge_of(job) if rules.is_by_time else job.cost or 1
             job.charge = cost * tenancy.rule.stride
             tenancy.pass_ += job.charge
+            if tenancy.pass_ > lane.top:
+                lane.top = tenancy.pass_
         if lane.entitled.is_due:
             lane.clock.charge(1)
         if job.level > queue.level_base:
@@ -193,7 +195,7 @@ class Dispatch:
         if tenancy.name:
             account = tenancy.account
             account.ran(now_ms - job.started_ms)
-            ledger.ends(account, now_ms)
+            ledger.ends(account, job.want, now_ms)
             if account.group.over:
                 self._entitle(account.group, now_ms, 1)
         else:
@@ -217,7 +219,11 @@ class Dispatch:
     def _leave(self, queue: Queue, turn: Turn, job: Job) -> None:
         turn.remove(job)
         turn.tenancy.ready -= 1
-        turn.strand.lane.ready -= 1
+        lane = turn.strand.lane
+        lane.ready -= 1
+        if lane.ready == 0:
+            # Nobody waits, so nobody is owed anything.
+            lane.base = lane.top
         queue.ready -= 1
         if turn.count == 0:
             queue.drop_turn(turn)
@@ -251,7 +257,10 @@ class Dispatch:
             job.is_over = True
             ledger.leased_over += 1
         if tenancy.name:
-            ledger.starts(tenancy.account, job.want, now_ms)
+            is_needed = turn.tier == OVER or turn.strand.lane.entitled.is_due
+            held = SLOT if is_needed else max(job.want, EARLY)
+            ledger.starts(tenancy.account, held - job.want, now_ms)
+            job.want = held
         else:
             ledger.leased_without += 1
         if not job.spec.is_critical:

@@ -1,7 +1,7 @@
 """Fair shares of the worker slots: who is above theirs while promises are in danger.
 
-A tenant wants the slots that it holds, and for each ready job as much of one as would
-serve it within its SLO; its demand is that want, averaged over some seconds. The water
+A tenant wants the slots that it holds (half of one where the job could have waited), and
+for each ready job as much of one as would serve it within its SLO; its demand is that want, averaged over some seconds. The water
 level is the number of slots per weight at which what everyone gets, up to the level,
 adds up to all slots. A tenant that holds its level already is over share until one of
 its slots comes free.
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SLOT: Final = 1_000_000
 """What a running job wants: all demand is in millionths of a slot, and an integer."""
+EARLY: Final = SLOT // 2
+"""What one wants that was started ahead of its aim: it could have waited."""
 RUN_MS: Final = 1_000
 """The run time of jobs of which nothing is known."""
 AVERAGE_MS: Final = 10_000
@@ -66,10 +68,10 @@ class Account:
         "mean_run_ms",
         "name",
         "over",
-        "ready_want",
         "since_ms",
         "tenancies",
         "used",
+        "want",
         "want_area",
         "weight",
     )
@@ -77,8 +79,8 @@ class Account:
     def __init__(self, name: str, weight: float, now_ms: int) -> None:
         self.name = name
         self.weight = weight
-        self.ready_want = 0
-        """What its ready jobs want; those that run want a slot each."""
+        self.want = 0
+        """What its ready and its running jobs want."""
         self.demand = 0
         """The want, averaged over some seconds."""
         self.used = 0
@@ -100,10 +102,6 @@ class Account:
         """Itself, or the newcomers' account that speaks for it."""
         self.over: list[tuple[int, int, Turn]] | None = None
         """Turns that were put over share, in the order in which they come back."""
-
-    @property
-    def want(self) -> int:
-        return self.leased * SLOT + self.ready_want
 
     def push_over(self, turn: "Turn", number: int, now_ms: int) -> None:
         """Those that can still be in time come back first, soonest due before.
@@ -137,9 +135,8 @@ class Account:
         passed_ms = now_ms - self.at_ms
         if passed_ms > 0:
             self.at_ms = now_ms
-            leased = self.leased
-            self.want_area += (leased * SLOT + self.ready_want) * passed_ms
-            self.leased_area += leased * passed_ms
+            self.want_area += self.want * passed_ms
+            self.leased_area += self.leased * passed_ms
 
     def average(self, now_ms: int) -> None:
         """Brings demand and use up to date."""
@@ -250,26 +247,28 @@ class Ledger:
             self._water.update(group, now_ms)
         else:
             group.note(now_ms)
-        account.ready_want += by
+        account.want += by
         if group is not account:
-            group.ready_want += by
+            group.want += by
 
-    def starts(self, account: Account, want: int, now_ms: int) -> None:
-        """A job of the tenant that wanted so much has its slot now."""
+    def starts(self, account: Account, more: int, now_ms: int) -> None:
+        """A job of the tenant has its slot now, and wants so much more than before."""
         group = account.group
         group.note(now_ms)
-        account.ready_want -= want
+        account.want += more
         account.leased += 1
         if group is not account:
-            group.ready_want -= want
+            group.want += more
             group.leased += 1
 
-    def ends(self, account: Account, now_ms: int) -> None:
-        """A job of the tenant gave its slot back."""
+    def ends(self, account: Account, want: int, now_ms: int) -> None:
+        """A job of the tenant that wanted so much gave its slot back."""
         group = account.group
         group.note(now_ms)
+        account.want -= want
         account.leased -= 1
         if group is not account:
+            group.want -= want
             group.leased -= 1
 
     def set_weight(self, account: Account, weight: float, now_ms: int) -> None:
@@ -337,7 +336,7 @@ class Ledger:
     def _leave_newcomers(self, account: Account, now_ms: int) -> None:
         group = account.group
         self._water.update(group, now_ms)
-        group.ready_want -= account.ready_want
+        group.want -= account.want
         group.leased -= account.leased
         account.group = account
         account.at_ms = account.averaged_ms = now_ms

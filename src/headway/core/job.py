@@ -110,7 +110,7 @@ class Job(msgspec.Struct, eq=False):
     shift_ms: int = 0
     """Held time of its queue, strand and tenant that passed before it was ready."""
     want: int = 0
-    """What it adds to its tenant's want of slots, in thousandths."""
+    """What it adds to its tenant's want of slots, in millionths."""
     is_over: bool = False
     """It was started although its tenant was over its share."""
     is_cleared: bool = False

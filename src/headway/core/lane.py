@@ -155,6 +155,7 @@ class Lane:
         "started_ms",
         "strands",
         "tenancies",
+        "top",
     )
 
     def __init__(self, queue: "Queue", slo_ms: int, clock: LaneClock) -> None:
@@ -168,6 +169,8 @@ class Lane:
         """How long after it is ready a job reaches its aim: SLO less margin."""
         self.base = 0
         """Pass of the last start in this lane; never moves back."""
+        self.top = 0
+        """The highest pass that a start has left: the base once the lane is empty."""
         self.start_cost_ms = 0
         """What a start cost when the aim was worked out."""
         self.started_ms = -1

@@ -28,7 +28,9 @@ from headway.core.shelf import NEVER
 from headway.core.turn import Turn
 
 EMPTIES: Final = 1_024
-"""Empty turns kept in a queue before the oldest are dropped."""
+"""Empty turns kept in a queue before the oldest are dropped..."""
+EMPTIES_MAX: Final = 65_536
+"""...even where their tenant's clock is ahead: it forgives no more than its last start."""
 
 
 class Shared(msgspec.Struct, eq=False):
@@ -152,11 +154,15 @@ class Queue:
     def drop_turn(self, turn: Turn) -> None:
         """Empty turns go in the order in which they emptied, two for one."""
         empties = self._empties
-        empties.append(turn)
+        if not turn.is_emptied:
+            turn.is_emptied = True
+            empties.append(turn)
         for _ in range(2):
             if len(empties) <= EMPTIES:
                 return
-            self._collect(empties.popleft())
+            oldest = empties.popleft()
+            oldest.is_emptied = False
+            self._collect(oldest)
 
     def most_urgent(self) -> LaneTier | None:
         """Of its lanes that have something to start, the one to go first."""
@@ -238,7 +244,9 @@ class Queue:
         strand = turn.strand
         lane = strand.lane
         tenancy = turn.tenancy
-        if tenancy.leased or tenancy.pass_ > lane.base or turn.parked_on is not None:
+        is_ahead = tenancy.pass_ > lane.base and len(self._empties) < EMPTIES_MAX
+        if tenancy.leased or is_ahead or turn.parked_on is not None:
+            turn.is_emptied = True
             self._empties.append(turn)
             return
         name = tenancy.name

@@ -29,6 +29,7 @@ class Turn:
         "count",
         "held_ms",
         "home",
+        "is_emptied",
         "is_shedding",
         "late",
         "number",
@@ -54,6 +55,8 @@ class Turn:
         """Its tenant has more than its share can serve: late jobs step aside."""
         self.count = 0
         """Jobs that are really here."""
+        self.is_emptied = False
+        """It is among its queue's turns that were empty, at most once."""
         self.parked_on: object | None = None
         """What stopped it: a gauge, a held strand, the rule of a paused tenant, or the
         job about which a throttler is asked.
