@@ -6,10 +6,12 @@ that every list is a story and a shorter list is one, too.
 
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 
 from headway.core import events
+from headway.core.book import Book
 from headway.core.commands import (
     Ack,
     Cancel,
@@ -67,9 +69,9 @@ class Fuzz:
     """A partition, the models beside it, and the verbs of a story."""
 
     def __init__(self) -> None:
-        self.partition = Partition()
-        self.book = self.partition.book
         self.now_ms = START_MS
+        self.partition = self.make_partition(START_MS)
+        self.book: Book = self.partition.book
         self.history = HistoryModel()
         self.rules = RuleModel(self.book)
         self.tokens: list[int] = []
@@ -80,6 +82,10 @@ class Fuzz:
         for name in QUEUES:
             self.send(Configure(config_of(name, 0)))
 
+    def make_partition(self, now_ms: int) -> Any:
+        """The partition that is played with, or what stands in for one."""
+        return Partition()
+
     def play(self, story: Sequence[Step]) -> None:
         for verb, one, two in story:
             VERBS[verb](self, one, two)
@@ -88,7 +94,7 @@ class Fuzz:
         """Decides the commands at this moment and checks all that must hold after."""
         is_first = not self.history.waiting
         self.history.expect(list(commands))
-        decision = self.partition.decide(commands, self.now_ms)
+        decision: Decision = self.partition.decide(commands, self.now_ms)
         self.digest.update(msgspec.msgpack.encode(decision.events))
         for command, answer in decision.answers:
             if isinstance(command, RULING) and not isinstance(answer, RuleBroken):

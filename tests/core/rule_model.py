@@ -139,6 +139,15 @@ class RuleModel:
                     _flag(queue.paused_kinds, kind, is_on=is_paused)
                 self._capped(queue, ("kind", kind), cap)
 
+    def restarted(self, book: Book) -> None:
+        """A new owner: what runs takes its units again, by the rules as they are."""
+        self.book = book
+        self.jobs.update(book.jobs)
+        for queue in self.queues.values():
+            for seq in queue.units:
+                queue.units[seq] = {}
+                queue.take(self.jobs[seq], is_checked=False)
+
     def happened(self, event: Any) -> None:
         """Counts what starts and ends; a start must keep every rule of its queue."""
         if not isinstance(event, events.Event):

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from headway.core.commands import Decision
+from headway.core.commands import Decision, FactKind
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
 from headway.core.dispatch import Dispatch
@@ -47,6 +47,7 @@ class Book:
     def open_decision(self) -> None:
         self.decision = Decision([], {}, [], [])
         self.dispatch.parking.asks = self.decision.asks
+        self.shared.facts = self.decision.facts
         self.dispatch.may_lend = True
 
     def write(self, job: Job, event: msgspec.Struct) -> None:
@@ -54,6 +55,10 @@ class Book:
         decision = self.decision
         decision.jobs[job.seq] = job
         decision.events.append(event)
+
+    def know(self, kind: FactKind, queue: str, name: str = "") -> None:
+        """Something else than a job changed, and has to be remembered."""
+        self.decision.facts[kind, queue, name] = None
 
     def queue(self, name: str) -> Queue:
         queue = self.queues.get(name)

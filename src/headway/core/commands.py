@@ -30,6 +30,12 @@ class Lease(msgspec.Struct, eq=False):
     """Until when an empty answer is held back."""
 
 
+class Withdraw(msgspec.Struct, eq=False):
+    """The caller of a waiting Lease is gone. Changed(0) says that it was answered."""
+
+    lease: Lease
+
+
 class Extend(msgspec.Struct, eq=False):
     """Answered by Settled, which also names the jobs that are to be cancelled."""
 
@@ -166,6 +172,7 @@ class Tick(msgspec.Struct, eq=False):
 Command = (
     Enqueue
     | Lease
+    | Withdraw
     | Extend
     | Ack
     | Nack
@@ -223,6 +230,23 @@ class Changed(msgspec.Struct, eq=False):
 Answer = Accepted | Granted | Settled | ReplyFate | Changed | RuleBroken
 
 
+class FactKind(StrEnum):
+    """What a partition has to remember besides its jobs."""
+
+    QUEUE = "queue"
+    TENANT = "tenant"
+    KIND = "kind"
+    SCHEDULE = "schedule"
+    REPLY = "reply"
+    """An answer that came before its question."""
+    ANSWER = "answer"
+    """How the last wait for a reply key ended."""
+
+
+Fact = tuple[str, str, str]
+"""Which fact: its kind, its queue, its name within the queue."""
+
+
 class Decision(msgspec.Struct, eq=False):
     """What a batch of commands comes to: write the jobs, then give the answers."""
 
@@ -232,3 +256,7 @@ class Decision(msgspec.Struct, eq=False):
     events: list[msgspec.Struct]
     asks: list[Job]
     """Jobs about which the throttler of their queue must be asked."""
+    facts: dict[Fact, None] = {}
+    """What else changed, apart from jobs."""
+    keys: list[tuple[str, str, int, bytes, int]] = []
+    """Idempotency keys met for the first time: queue, key, seq, fingerprint, time."""

@@ -176,6 +176,10 @@ class Dispatch:
             self.parking.slots_joined(now_ms)
         return wait_ms, held_ms
 
+    def resume(self, queue: Queue, job: Job, now_ms: int) -> None:
+        """A job that was leased before the partition was restored still runs."""
+        self._occupy(job, queue.turn_of(job, now_ms), now_ms)
+
     def vacate(
         self, queue: Queue, job: Job, now_ms: int, *, is_unused: bool = False
     ) -> None:

@@ -1,7 +1,8 @@
 """Fair shares of the worker slots: who is above theirs while promises are in danger.
 
-A tenant wants the slots that it holds (half of one where the job could have waited), and
-for each ready job as much of one as would serve it within its SLO; its demand is that want, averaged over some seconds. The water
+A tenant wants the slots that it holds (half of one where the job could have waited),
+and for each ready job as much of one as would serve it within its SLO; its demand is
+that want, averaged over some seconds. The water
 level is the number of slots per weight at which what everyone gets, up to the level,
 adds up to all slots. A tenant that holds its level already is over share until one of
 its slots comes free.
@@ -215,6 +216,8 @@ class Ledger:
         self._since: OrderedDict[str, int] = OrderedDict()
         self._known: tuple[dict[str, None], dict[str, None]] = ({}, {})
         self._known_since_ms = 0
+        self.trusts_until_ms = 0
+        """Whoever is seen before this was here before the partition was restored."""
         self._stale: deque[Account] = deque()
         self._level = INFINITE
         self._level_ms = -LEVEL_MS
@@ -228,6 +231,8 @@ class Ledger:
         account = self.accounts.get(name)
         if account is None:
             account = self.accounts[name] = Account(name, weight, now_ms)
+            if now_ms < self.trusts_until_ms:
+                self._known[0][name] = None
             if self._is_known(name, now_ms):
                 self._stale.append(account)
             else:

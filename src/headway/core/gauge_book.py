@@ -8,9 +8,10 @@ from headway.core.shares import REST, ShareGauge, SharePool
 class GaugeBook:
     """The gauges of one queue, made when a value is first met."""
 
-    __slots__ = ("_gauges", "_limits", "_pools")
+    __slots__ = ("_gauges", "_limits", "_pools", "_since_ms")
 
-    def __init__(self) -> None:
+    def __init__(self, since_ms: int = 0) -> None:
+        self._since_ms = since_ms
         self._limits: dict[str, Limit] = {}
         self._gauges: dict[tuple[str, str], Gauge] = {}
         self._pools: dict[str, SharePool] = {}
@@ -68,7 +69,7 @@ class GaugeBook:
             case Concurrency():
                 return Gauge(limit.name, value, limit.max)
             case Rate():
-                return RateGauge(limit, value)
+                return RateGauge(limit, value, self._since_ms)
             case Shares():
                 if limit.name not in self._pools:
                     self._pools[limit.name] = SharePool(limit)

@@ -32,8 +32,19 @@ class KeyBook:
             raise IdempotencyConflict(f"idempotency key {key!r} has another body")
         return seq
 
-    def add(self, key: str, seq: int, spec: JobSpec, now_ms: int) -> None:
-        self._new[key] = (seq, fingerprint(spec), now_ms)
+    def add(self, key: str, seq: int, spec: JobSpec, now_ms: int) -> bytes:
+        """Remembers the job under its key; answers its fingerprint."""
+        digest = fingerprint(spec)
+        self._new[key] = (seq, digest, now_ms)
+        return digest
+
+    def holds(self, key: str) -> bool:
+        """Whether anything is remembered under the key."""
+        return key in self._new or key in self._old
+
+    def restore(self, key: str, seq: int, digest: bytes, at_ms: int) -> None:
+        """What an earlier owner of the partition remembered."""
+        self._new[key] = (seq, digest, at_ms)
 
     def _turn_over(self, window_ms: int, now_ms: int) -> None:
         is_full = len(self._new) >= defaults.IDEMPOTENCY_KEYS_MAX

@@ -7,6 +7,7 @@ from headway.core.commands import (
     Cancel,
     Changed,
     Enqueue,
+    FactKind,
     Purge,
     Redrive,
 )
@@ -140,7 +141,9 @@ def _accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -
         now_ms + _lifetime_ms(queue, spec),
     )
     if spec.idempotency_key is not None:
-        queue.keys.add(spec.idempotency_key, job.seq, spec, now_ms)
+        key = spec.idempotency_key
+        digest = queue.keys.add(key, job.seq, spec, now_ms)
+        book.decision.keys.append((queue.name, key, job.seq, digest, now_ms))
     book.jobs[job.seq] = job
     if spec.weight is not None:
         set_weight(book, queue, spec.tenant, spec.weight, now_ms)
@@ -167,6 +170,7 @@ def set_weight(
     rule = queue.own_rule(tenant)
     if rule.weight != weight:
         rule.set_weight(weight)
+        book.know(FactKind.TENANT, queue.name, tenant)
         account = book.shared.ledger.accounts.get(tenant)
         if account is not None:
             book.shared.ledger.set_weight(account, weight, now_ms)

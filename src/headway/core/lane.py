@@ -147,6 +147,7 @@ class Lane:
         "is_exempt",
         "is_ranked",
         "over",
+        "place",
         "queue",
         "ready",
         "slo_ms",
@@ -177,6 +178,8 @@ class Lane:
         self.start_interval_ms = 0.0
         """Mean time between its newest starts; 0 until there were two."""
         self.ready = 0
+        self.place = 0
+        """Under which number the owner writes its jobs; 0 until it has."""
         self.strands: dict[tuple[object, ...], Strand] = {}
         self.tenancies: dict[str, Tenancy] = {}
         self.entitled = LaneTier(self, ENTITLED, queue.shared.next_number())

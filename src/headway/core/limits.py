@@ -193,13 +193,14 @@ class RateGauge(Gauge):
 
     __slots__ = ("_interval", "_ticks", "_tolerance", "clock", "timer_ms")
 
-    def __init__(self, limit: Rate, value: str) -> None:
+    def __init__(self, limit: Rate, value: str, since_ms: int = 0) -> None:
+        """What was let pass before `since_ms` is unknown: then it was all of a burst."""
         super().__init__(limit.name, value, limit.count)
         self._ticks = limit.count
         self._interval = limit.period_ms
         burst = limit.count if limit.burst is None else limit.burst
         self._tolerance = burst * self._interval
-        self.clock = 0
+        self.clock = since_ms * self._ticks + self._tolerance if since_ms else 0
         """When all that was started will have been paid for, in ticks."""
         self.timer_ms = 0
         """When it will be looked at again; 0 means that nobody waits."""

@@ -228,7 +228,7 @@ class Parking:
         # counted there already.
         unseen_ms = -(gate.held_ms - strand.closes_held_ms)
         if strand.closes_ms >= 0:
-            unseen_ms += _closed_ms(windows, strand.closes_ms, now_ms)
+            unseen_ms += closed_ms(windows, strand.closes_ms, now_ms)
         if windows.is_open(now_ms):
             strand.held_ms += max(0, unseen_ms)
             strand.closes_ms = windows.closes_ms(now_ms)
@@ -271,7 +271,7 @@ def _clocks_ms(turn: Turn, now_ms: int) -> int:
     return now_ms - turn.strand.time(queue_ms) + queue_ms - rule_ms
 
 
-def _closed_ms(windows: WindowSet, since_ms: int, now_ms: int) -> int:
+def closed_ms(windows: WindowSet, since_ms: int, now_ms: int) -> int:
     """How long the windows were closed from one closing on until now."""
     closed_ms = 0
     for _ in range(CLOSINGS):

@@ -33,6 +33,7 @@ from headway.core.commands import (
     SetTenant,
     Tick,
     Wait,
+    Withdraw,
 )
 from headway.core.defaults import DURATION_MAX_MS, TIME_MAX_MS
 from headway.core.entitlement import Ledger
@@ -87,6 +88,7 @@ class Partition:
         self._handlers: dict[type, Handler] = {
             **_HANDLERS,
             Lease: self._lease,
+            Withdraw: self._withdraw,
             Configure: self._configure,
         }
 
@@ -164,6 +166,15 @@ class Partition:
             book.timers.add(command, command.wait_until_ms)
         self._stirred[board] = None
         return None
+
+    def _withdraw(self, book: Book, command: Withdraw, now_ms: int) -> Changed:
+        lease = command.lease
+        if lease not in self._board(lease.queues).waiters:
+            return Changed(0)
+        if lease.wait_until_ms < TIME_MAX_MS:
+            book.timers.remove(lease, lease.wait_until_ms)
+        self._give_up(lease)
+        return Changed(1)
 
     def _grant(self, board: Board, command: Lease, now_ms: int) -> list[Job]:
         book = self.book

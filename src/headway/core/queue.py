@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from headway.core import defaults
+from headway.core.commands import Fact, FactKind
 from headway.core.config import QueueConfig
 from headway.core.entitlement import Ledger
 from headway.core.errors import TooManySlos
@@ -43,6 +44,10 @@ class Shared(msgspec.Struct, eq=False):
     has_fairness: bool = True
     """False only to compare with schedulers that know no tenants."""
     numbers: int = 0
+    since_ms: int = 0
+    """When this partition was restored: what its rates let pass before is unknown."""
+    facts: dict[Fact, None] = {}
+    """What the decision under way has changed apart from jobs."""
     commit_ms: int = 0
     """What it takes to make a decision durable; the owner tells."""
     start_cost_ms: int = 0
@@ -60,7 +65,9 @@ class Queue:
         self.name = config.name
         self.shared = shared
         self.number = shared.next_number()
-        self.rules = Rules(config, has_fairness=shared.has_fairness)
+        self.rules = Rules(
+            config, has_fairness=shared.has_fairness, since_ms=shared.since_ms
+        )
         self.gate = Gate(self, self.number)
         self.lanes: dict[int, Lane] = {}
         self.exempt: dict[int, Lane] = {}
@@ -70,7 +77,7 @@ class Queue:
         """The shape of the rules that parked turns know of."""
         self.asked: dict[int, Job] = {}
         """Jobs about which the throttler was asked."""
-        self.replies = ReplyBook()
+        self.replies = ReplyBook(config.name, shared)
         self.keys = KeyBook()
         self.ready = 0
         self.scheduled = 0
@@ -200,6 +207,7 @@ class Queue:
         lane.is_ranked = self.rules.is_one_lane
         self.aim_at(lane)
         (self.exempt if is_exempt else self.lanes)[slo_ms] = lane
+        self.shared.facts[FactKind.QUEUE, self.name, ""] = None
         for board in self.boards:
             board.lanes += 1
         return lane

@@ -37,20 +37,27 @@ class KindRule:
 class Rules:
     """Configuration, and what was said of single kinds and tenants."""
 
-    def __init__(self, config: QueueConfig, *, has_fairness: bool = True) -> None:
+    def __init__(
+        self, config: QueueConfig, *, has_fairness: bool = True, since_ms: int = 0
+    ) -> None:
         self._has_fairness = has_fairness
         self.kinds: dict[str, KindRule] = {}
         self.tenants: dict[str, TenantRule] = {}
         self.plain = TenantRule("")
         """Shared by all tenants of whom nothing was said."""
-        self.book = GaugeBook()
+        self.book = GaugeBook(since_ms)
         self._sorts: tuple[object, ...] = ()
         self.shape = 0
         """Raised when jobs may have to be sorted into other strands."""
+        self.config = config
+        self.windows_ms = 0
+        """Since when its windows are what they are."""
         self.apply(config, 0)
 
     def apply(self, config: QueueConfig, now_ms: int) -> None:
         """Takes a new configuration; what runs keeps the units it has taken."""
+        if config.windows != self.config.windows:
+            self.windows_ms = now_ms
         self.config = config
         self.is_fair = self._has_fairness and config.order is Order.FAIR
         self.is_one_lane = config.order in (Order.TIME, Order.PRIORITY)

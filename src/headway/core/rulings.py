@@ -5,6 +5,7 @@ from headway.core.book import Book
 from headway.core.commands import (
     Changed,
     Configure,
+    FactKind,
     Hold,
     Judge,
     SetHold,
@@ -48,7 +49,7 @@ def configure(book: Book, command: Configure, now_ms: int) -> Changed:
         if queue.gate.parked_on not in gauges or config.slot_share == 1.0:
             queue.gate.parked_on = None
         queue.reseat()
-    _note(book, config.name, "configure", now_ms)
+    _note(book, FactKind.QUEUE, config.name, "configure", now_ms)
     return Changed(1)
 
 
@@ -60,7 +61,7 @@ def set_hold(book: Book, command: SetHold, now_ms: int) -> Changed:
         return Changed(0)
     queue.gate.hold(reason, now_ms, is_on=command.is_on)
     verb = {Hold.PAUSE: ("resume", "pause"), Hold.BLOCK: ("unblock", "block")}
-    _note(book, queue.name, verb[command.hold][command.is_on], now_ms)
+    _note(book, FactKind.QUEUE, queue.name, verb[command.hold][command.is_on], now_ms)
     return Changed(1)
 
 
@@ -83,7 +84,7 @@ def set_tenant(book: Book, command: SetTenant, now_ms: int) -> Changed:
             if strand.tenant == command.tenant and command.is_paused is not None:
                 strand.hold(TENANT, now_ms, is_on=command.is_paused)
     _reshaped(book, queue, now_ms)
-    _note(book, queue.name, f"tenant {command.tenant}", now_ms)
+    _note(book, FactKind.TENANT, queue.name, command.tenant, now_ms)
     return Changed(1)
 
 
@@ -111,7 +112,7 @@ def set_kind(book: Book, command: SetKind, now_ms: int) -> Changed:
             if strand.kind == command.kind:
                 strand.hold(KIND, now_ms, is_on=rule.is_paused)
     _reshaped(book, queue, now_ms)
-    _note(book, queue.name, f"kind {command.kind}", now_ms)
+    _note(book, FactKind.KIND, queue.name, command.kind, now_ms)
     return Changed(1)
 
 
@@ -194,7 +195,7 @@ def _free_old_strands(queue: Queue, now_ms: int) -> None:
             strand.hold(strand.holds, now_ms, is_on=False)
 
 
-def _gauges_of(queue: Queue, job: Job) -> tuple[Gauge, ...]:
+def gauges_of(queue: Queue, job: Job) -> tuple[Gauge, ...]:
     """Every gauge on which a start of the job counts."""
     rules = queue.rules
     name = job.spec.tenant if rules.is_fair else ""
@@ -222,7 +223,7 @@ def _recount(book: Book, queue: Queue, now_ms: int) -> None:
             held = {gauge for gauge, _ in job.holds}
             more = tuple(
                 (gauge, gauge.take(job.cost, now_ms))
-                for gauge in _gauges_of(queue, job)
+                for gauge in gauges_of(queue, job)
                 if gauge not in held
             )
             job.holds += more
@@ -233,5 +234,11 @@ def _check_cap(cap: int | None) -> None:
         raise BadValue("cap", cap, "must be a number of units, or -1 for none")
 
 
-def _note(book: Book, queue: str, what: str, now_ms: int) -> None:
+def _note(book: Book, kind: FactKind, queue: str, what: str, now_ms: int) -> None:
+    """The rule changed: to be written, and told to history."""
+    if kind is FactKind.QUEUE:
+        book.know(kind, queue)
+    else:
+        book.know(kind, queue, what)
+        what = f"{kind} {what}"
     book.decision.events.append(events.RuleChanged(now_ms, queue, what))

@@ -2,7 +2,7 @@
 
 from headway.core import events, intake
 from headway.core.book import Book, Cron
-from headway.core.commands import Changed, DropSchedule, Enqueue, PutSchedule
+from headway.core.commands import Changed, DropSchedule, Enqueue, FactKind, PutSchedule
 from headway.core.cron import next_tick_ms, ticks_due
 from headway.core.errors import RuleBroken
 
@@ -20,7 +20,8 @@ def put(book: Book, command: PutSchedule, now_ms: int) -> Changed:
     if old is not None and old.schedule.is_paused:
         # Ticks that fell into the pause were not missed.
         cron.last_ms = now_ms
-    _arm(book, cron, now_ms)
+    arm(book, cron, now_ms)
+    book.know(FactKind.SCHEDULE, *key)
     changed = events.RuleChanged(now_ms, queue.name, f"schedule {schedule.name}")
     book.decision.events.append(changed)
     return Changed(1)
@@ -32,6 +33,7 @@ def drop(book: Book, command: DropSchedule, now_ms: int) -> Changed:
         return Changed(0)
     if cron.next_ms is not None:
         book.timers.remove(cron, cron.next_ms)
+    book.know(FactKind.SCHEDULE, command.queue, command.name)
     what = f"schedule {command.name} dropped"
     book.decision.events.append(events.RuleChanged(now_ms, command.queue, what))
     return Changed(1)
@@ -47,7 +49,8 @@ def on_timer(book: Book, cron: Cron, now_ms: int) -> None:
     # What the policy left out is dealt with, too, unless more is still to come.
     is_more = ticks and next_tick_ms(schedule, ticks[-1]) is not None
     cron.last_ms = ticks[-1] if is_more else now_ms
-    _arm(book, cron, now_ms)
+    book.know(FactKind.SCHEDULE, schedule.queue, schedule.name)
+    arm(book, cron, now_ms)
 
 
 def _enqueue(book: Book, cron: Cron, tick_ms: int, now_ms: int) -> None:
@@ -65,7 +68,8 @@ def _enqueue(book: Book, cron: Cron, tick_ms: int, now_ms: int) -> None:
     book.decision.events.append(ticked)
 
 
-def _arm(book: Book, cron: Cron, now_ms: int) -> None:
+def arm(book: Book, cron: Cron, now_ms: int) -> None:
+    """Sets the timer of the schedule's next tick."""
     cron.next_ms = None
     if cron.schedule.is_paused:
         return

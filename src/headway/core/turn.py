@@ -34,6 +34,7 @@ class Turn:
         "late",
         "number",
         "parked_on",
+        "place",
         "rank",
         "rows",
         "seat",
@@ -62,6 +63,8 @@ class Turn:
         job about which a throttler is asked.
         """
         self.called_by: Gauge | None = None
+        self.place: bytes | None = None
+        """Under which name the owner writes its jobs, once it has."""
         self.held_ms = 0
         """How long its strand had been held when it took its place."""
         self.home: Shelf | None = None

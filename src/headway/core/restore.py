@@ -1,0 +1,81 @@
+"""A job that was written down takes its place in a new book.
+
+Nothing happens to the job by that: no event, no attempt, and what it held it holds.
+"""
+
+from headway.core.book import Book
+from headway.core.entitlement import PROBATION_MS
+from headway.core.job import Job
+from headway.core.limits import RateGauge
+from headway.core.parking import closed_ms
+from headway.core.queue import Queue
+from headway.core.rulings import gauges_of
+from headway.core.states import JobState
+
+
+def begin(book: Book, now_ms: int) -> None:
+    """Before anything else: from when on this partition knows what happens."""
+    book.shared.since_ms = now_ms
+    book.shared.ledger.trusts_until_ms = now_ms + PROBATION_MS
+
+
+def restore_job(book: Book, job: Job, now_ms: int) -> None:
+    """Puts the job where it stood. Its queue and the rules of it are there already."""
+    queue = book.queues[job.queue]
+    book.jobs[job.seq] = job
+    match job.state:
+        case JobState.SCHEDULED:
+            queue.scheduled += 1
+        case JobState.READY:
+            _restore_ready(book, queue, job, now_ms)
+        case JobState.LEASED:
+            book.dispatch.resume(queue, job, now_ms)
+            _hold(queue, job, now_ms)
+            queue.leased += 1
+            book.leases[job.token] = job
+        case JobState.WAITING:
+            _hold(queue, job, now_ms)
+            queue.waiting += 1
+            queue.replies.resume(job.reply_key, job)
+        case JobState.DEAD:
+            queue.dead += 1
+        case _:
+            raise AssertionError(f"a {job.state} job was written down")
+    book.arm(job)
+
+
+def _restore_ready(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
+    if job.timeout_left_ms:
+        # A continuation still holds its units.
+        _hold(queue, job, now_ms)
+    job.credit_ms = _held_so_far(queue, job, now_ms)
+    book.dispatch.add(queue, job, now_ms)
+
+
+def _hold(queue: Queue, job: Job, now_ms: int) -> None:
+    """Takes the units that the job had; what a rate has let pass is past."""
+    if not job.spec.is_critical:
+        job.holds = tuple(
+            (gauge, gauge.take(job.cost, now_ms))
+            for gauge in gauges_of(queue, job)
+            if not isinstance(gauge, RateGauge)
+        )
+
+
+def _held_so_far(queue: Queue, job: Job, now_ms: int) -> int:
+    """How much of its wait does not count, by the clocks that were written down.
+
+    The pauses of its kind are not among them.
+    """
+    if job.credit_ms:
+        return job.credit_ms
+    queue_ms = queue.gate.time(now_ms)
+    rule = queue.rules.rule_of(job.spec.tenant)
+    held_ms = now_ms - queue_ms + queue_ms - rule.time(queue_ms) - job.shift_ms
+    windows, since_ms = job.spec.windows, job.run_at_ms
+    if windows is None:
+        windows = queue.rules.config.windows
+        since_ms = max(since_ms, queue.rules.windows_ms)
+    if windows is not None:
+        held_ms += closed_ms(windows, since_ms, now_ms)
+    return min(max(held_ms, 0), now_ms - job.run_at_ms)

@@ -1,0 +1,1 @@
+"""The owner of a partition: decides, commits, answers."""

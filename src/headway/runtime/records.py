@@ -1,0 +1,172 @@
+"""Jobs and history as bytes: what a store keeps, and back."""
+
+from typing import Any, Final
+
+import msgspec
+
+from headway.core.events import AnyEvent
+from headway.core.job import Job, JobError, JobSpec
+from headway.core.states import READY, SCHEDULED, JobState
+
+_STATES: Final = tuple(JobState)
+_CODES: Final = {state: code for code, state in enumerate(_STATES)}
+
+
+class Body(msgspec.Struct, array_like=True, gc=False):
+    """What a job was enqueued as. It never changes."""
+
+    spec: JobSpec
+    queue: str
+    slo_ms: int
+    priority: int
+    run_at_ms: int
+    cost: int
+    attempts_max: int
+    enqueued_ms: int
+    expires_ms: int
+
+
+class Change(msgspec.Struct, array_like=True, gc=False):
+    """What has become of it since. New fields go to the end, with a default."""
+
+    state: int
+    run_at_ms: int
+    expires_ms: int
+    generation: int
+    attempt: int
+    token: int
+    lease_until_ms: int
+    timeout_at_ms: int
+    timeout_left_ms: int
+    started_ms: int
+    worker: str
+    is_cancel_requested: bool
+    credit_ms: int
+    shift_ms: int
+    reply_key: str = ""
+    wait_until_ms: int = 0
+    is_done_on_reply: bool = False
+    payload: bytes | None = None
+    reply: bytes | None = None
+    errors: tuple[JobError, ...] = ()
+
+
+class Counts(msgspec.Struct, array_like=True):
+    """How many jobs of a queue are in which state."""
+
+    ready: int
+    scheduled: int
+    leased: int
+    waiting: int
+    dead: int
+
+
+class Chapter(msgspec.Struct, array_like=True):
+    """One commit in history: what happened, and what it left."""
+
+    last_seq: int
+    """The newest identity that was given to a job."""
+    counts: dict[str, Counts]
+    """Of the queues that it touched."""
+    events: list[AnyEvent]
+
+
+encode: Final = msgspec.msgpack.Encoder().encode
+_decode_body: Final = msgspec.msgpack.Decoder(Body).decode
+_decode_change: Final = msgspec.msgpack.Decoder(Change).decode
+_decode_chapter: Final = msgspec.msgpack.Decoder(Chapter).decode
+_decode_pair: Final = msgspec.msgpack.Decoder(tuple[str, str]).decode
+
+
+def pack_body(job: Job) -> bytes:
+    return encode(
+        Body(
+            job.spec,
+            job.queue,
+            job.slo_ms,
+            job.priority,
+            job.run_at_ms,
+            job.cost,
+            job.attempts_max,
+            job.enqueued_ms,
+            job.expires_ms,
+        )
+    )
+
+
+def pack_change(job: Job, shift_ms: int = 0) -> bytes:
+    """`shift_ms` is the job's own, but for what its strand was held."""
+    change = Change(
+        _CODES[job.state],
+        job.run_at_ms,
+        job.expires_ms,
+        job.generation,
+        job.attempt,
+        job.token,
+        job.lease_until_ms,
+        job.timeout_at_ms,
+        job.timeout_left_ms,
+        job.started_ms,
+        job.worker,
+        job.is_cancel_requested,
+        job.credit_ms,
+        shift_ms,
+    )
+    if job.reply_key:
+        change.reply_key = job.reply_key
+        change.wait_until_ms = job.wait_until_ms
+        change.is_done_on_reply = job.is_done_on_reply
+        change.reply = job.reply
+    if job.errors:
+        change.errors = job.errors
+    if job.payload is not None:
+        change.payload = job.payload
+    return encode(change)
+
+
+def unpack_job(seq: int, body_blob: bytes, change_blob: bytes | None) -> Job:
+    """The job as it was written down."""
+    body = _decode_body(body_blob)
+    job = Job(
+        seq,
+        body.spec,
+        body.queue,
+        body.slo_ms,
+        body.priority,
+        body.run_at_ms,
+        body.cost,
+        body.attempts_max,
+        body.enqueued_ms,
+        body.expires_ms,
+    )
+    if change_blob is None:
+        # Enqueued, and nothing else: it was ready at once unless its time was to come.
+        job.state = READY if body.run_at_ms <= body.enqueued_ms else SCHEDULED
+        return job
+    change = _decode_change(change_blob)
+    job.state = _STATES[change.state]
+    for name in _COPIED:
+        setattr(job, name, getattr(change, name))
+    return job
+
+
+_COPIED: Final = tuple(name for name in Change.__struct_fields__ if name != "state")
+
+
+def unpack_chapter(blob: bytes) -> Chapter:
+    return _decode_chapter(blob)
+
+
+def pack_name(queue: str, name: str) -> bytes:
+    """The key of a fact."""
+    return encode((queue, name))
+
+
+def unpack_name(key: bytes) -> tuple[str, str]:
+    return _decode_pair(key)
+
+
+def pack_turn(tenant: str, strand_key: tuple[Any, ...]) -> bytes:
+    """Tenants first, so that the turns of one lie side by side."""
+    name = tenant.encode("utf-8", "surrogatepass")
+    return name if not strand_key else name + b"\0" + encode(strand_key)

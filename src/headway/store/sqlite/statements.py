@@ -1,0 +1,83 @@
+"""Every statement of the store, by name. Values are always bound.
+
+Not one of them scans or sorts a table, however many jobs there are; a test reads their
+query plans.
+"""
+
+from typing import Final
+
+BODY_INLINE_BYTES: Final = 1024
+"""A larger body lies apart, so that a move need not rewrite it."""
+
+ROW: Final = """jobs.seq, lane, turn, first, second, change,
+    coalesce(jobs.body, (SELECT bodies.body FROM bodies WHERE bodies.seq = jobs.seq))"""
+
+EPOCH: Final = "SELECT value FROM meta WHERE name = 'epoch'"
+RAISE_EPOCH: Final = "UPDATE meta SET value = value + 1 WHERE name = 'epoch'"
+
+PUT: Final = "INSERT INTO jobs VALUES(?, ?, ?, ?, ?, ?, ?)"
+PUT_BODY: Final = "INSERT INTO bodies VALUES(?, ?)"
+MOVE: Final = """UPDATE jobs
+    SET lane = ?, turn = ?, first = ?, second = ?, change = ? WHERE seq = ?"""
+END: Final = "DELETE FROM jobs WHERE seq = ?"
+ANY_BODY: Final = "SELECT EXISTS(SELECT 1 FROM bodies)"
+END_BODY: Final = "DELETE FROM bodies WHERE seq = ?"
+
+PUT_FACT: Final = "INSERT OR REPLACE INTO facts VALUES(?, ?, ?)"
+FORGET_FACT: Final = "DELETE FROM facts WHERE kind = ? AND key = ?"
+
+PUT_KEY: Final = """INSERT INTO keys(queue, key, seq, fingerprint, at_ms)
+    VALUES(?, ?, ?, ?, ?)
+    ON CONFLICT(queue, key) DO UPDATE SET
+    seq = excluded.seq, fingerprint = excluded.fingerprint, at_ms = excluded.at_ms"""
+FORGET_KEYS: Final = "DELETE FROM keys WHERE at_ms < ?"
+
+# Writes nothing unless the numbers go on where they ended; they begin with 1.
+APPEND: Final = """INSERT INTO history SELECT ?1, ?2, ?3, ?4 WHERE ?1 = coalesce(
+    (SELECT first + count FROM history ORDER BY first DESC LIMIT 1), 1)"""
+# A segment ends where the next begins. The newest has no next and stays: it remembers
+# the number to go on with.
+DROP_HISTORY: Final = """DELETE FROM history WHERE first < (
+    SELECT first FROM history WHERE first <= ? ORDER BY first DESC LIMIT 1)"""
+
+FACTS: Final = "SELECT key, value FROM facts WHERE kind = ? ORDER BY key"
+JOBS: Final = f"SELECT {ROW} FROM jobs WHERE jobs.seq IN carray(?)"  # noqa: S608
+FIND_KEY: Final = """SELECT queue, key, seq, fingerprint, at_ms FROM keys
+    WHERE queue = ? AND key = ?"""
+
+# Three ranges, merged. One comparison of (first, second, seq) reads all rows of equal
+# first and second before it comes to seq: measured, 23 ms in place of 0.1 ms for the
+# last of 200,000 ties.
+ROWS: Final = f"""
+    SELECT {ROW} FROM jobs
+    WHERE lane = ?1 AND turn = ?2 AND first = ?3 AND second = ?4 AND seq > ?5
+    UNION ALL SELECT {ROW} FROM jobs
+    WHERE lane = ?1 AND turn = ?2 AND first = ?3 AND second > ?4
+    UNION ALL SELECT {ROW} FROM jobs
+    WHERE lane = ?1 AND turn = ?2 AND first > ?3
+    ORDER BY first, second, jobs.seq LIMIT ?6"""  # noqa: S608
+
+# A skip scan: one step down the index for a turn, however many rows it has.
+TURNS: Final = f"""
+    WITH RECURSIVE names(turn, number) AS (
+        SELECT (SELECT turn FROM jobs WHERE lane = ?1 AND turn > ?2
+                ORDER BY turn LIMIT 1), 1
+        UNION ALL
+        SELECT (SELECT turn FROM jobs WHERE lane = ?1 AND turn > names.turn
+                ORDER BY turn LIMIT 1), number + 1
+        FROM names WHERE names.turn IS NOT NULL AND number < ?3
+    )
+    SELECT {ROW.replace("turn", "jobs.turn")} FROM names CROSS JOIN jobs
+    WHERE jobs.seq IN (
+        SELECT seq FROM jobs WHERE lane = ?1 AND turn = names.turn
+        ORDER BY first, second, seq LIMIT ?4)"""  # noqa: S608
+BEFORE_ALL_TURNS: Final = ""
+"""Text: SQLite orders it before every blob, the empty one included."""
+
+OLDEST: Final = "SELECT first FROM history ORDER BY first LIMIT 1"
+HISTORY: Final = """SELECT first, count, at_ms, blob FROM history
+    WHERE first >= (SELECT first FROM history WHERE first <= ?
+                    ORDER BY first DESC LIMIT 1)
+    ORDER BY first"""
+LAST_SEGMENT: Final = """SELECT first, count, at_ms, blob FROM history
+    ORDER BY first DESC LIMIT 1"""

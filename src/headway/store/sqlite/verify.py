@@ -1,0 +1,103 @@
+"""Looks through a store's file for what can't be right, and changes nothing in it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from headway.store.errors import StoreError
+from headway.store.port import DEAD
+from headway.store.sqlite import schema
+from headway.store.sqlite.connections import open_for_reader
+from headway.store.sqlite.options import SqliteOptions
+
+FOUND_MAX: Final = 100
+"""Of one kind of damage no more is told."""
+
+
+def problems(path: Path, options: SqliteOptions | None = None) -> list[str]:
+    """What is wrong, in plain words; empty if all is well."""
+    try:
+        connection = open_for_reader(path, options)
+    except StoreError as error:
+        return [str(error)]
+    try:
+        return _found(connection)
+    finally:
+        connection.close()
+
+
+def _found(connection: apsw.Connection) -> list[str]:
+    found: list[str] = []
+    for check in CHECKS:
+        try:
+            found += check(connection)
+        except apsw.Error as error:
+            found.append(f"{check.__name__.strip('_')}: {error}")
+            return found  # what comes after would read the same damage
+    return found
+
+
+def _integrity(connection: apsw.Connection) -> Iterator[str]:
+    for (line,) in connection.execute(f"PRAGMA integrity_check({FOUND_MAX})"):
+        if line != "ok":
+            yield f"integrity: {line}"
+
+
+def _schema(connection: apsw.Connection) -> Iterator[str]:
+    """Of the file's own version, not of the newest."""
+    fresh = apsw.Connection(":memory:")
+    schema.migrate(fresh, schema.MIGRATIONS[: schema.known_version(connection)])
+    expected, found = _tables(fresh), _tables(connection)
+    fresh.close()
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            yield f"schema: {name} is not as it should be"
+
+
+def _tables(connection: apsw.Connection) -> dict[str, str | None]:
+    return dict(connection.execute("SELECT name, sql FROM sqlite_schema"))
+
+
+def _epoch(connection: apsw.Connection) -> Iterator[str]:
+    epoch = connection.execute("SELECT value FROM meta WHERE name = 'epoch'").get
+    if epoch is None or epoch < 0:
+        yield f"epoch: {epoch}"
+
+
+def _history(connection: apsw.Connection) -> Iterator[str]:
+    statement = """SELECT * FROM (
+        SELECT first, count, lead(first) OVER (ORDER BY first) AS next FROM history)
+        WHERE next <> first + count OR first < 1 LIMIT ?"""
+    for first, count, following in connection.execute(statement, (FOUND_MAX,)):
+        yield (
+            f"history: segment {first} has {count} events, the next begins at {following}"
+        )
+
+
+def _lanes(connection: apsw.Connection) -> Iterator[str]:
+    statement = "SELECT seq, lane FROM jobs WHERE lane < ? LIMIT ?"
+    for seq, lane in connection.execute(statement, (DEAD, FOUND_MAX)):
+        yield f"jobs: job {seq} is in lane {lane}, which does not exist"
+
+
+def _bodies(connection: apsw.Connection) -> Iterator[str]:
+    lost = """SELECT seq FROM jobs WHERE body IS NULL
+        AND NOT EXISTS(SELECT 1 FROM bodies WHERE bodies.seq = jobs.seq) LIMIT ?"""
+    for (seq,) in connection.execute(lost, (FOUND_MAX,)):
+        yield f"bodies: job {seq} has no body"
+    left = """SELECT seq FROM bodies WHERE NOT EXISTS(
+        SELECT 1 FROM jobs WHERE jobs.seq = bodies.seq AND jobs.body IS NULL) LIMIT ?"""
+    for (seq,) in connection.execute(left, (FOUND_MAX,)):
+        yield f"bodies: body {seq} belongs to no job"
+
+
+CHECKS: Final[tuple[Callable[[apsw.Connection], Iterator[str]], ...]] = (
+    _integrity,
+    _schema,
+    _epoch,
+    _history,
+    _lanes,
+    _bodies,
+)

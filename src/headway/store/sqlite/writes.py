@@ -1,0 +1,65 @@
+"""What a batch does to the tables, inside the transaction of its commit."""
+
+import apsw
+
+from headway.store.errors import Contradiction
+from headway.store.port import Batch, Fact, Row, Segment
+from headway.store.sqlite import statements as sql
+from headway.store.sqlite.statements import BODY_INLINE_BYTES
+
+
+def write(connection: apsw.Connection, batch: Batch) -> None:
+    """In the order in which things happen to a job: put, moved, ended."""
+    if batch.puts:
+        _put(connection, batch.puts)
+    if batch.moves:
+        before = connection.total_changes()
+        connection.executemany(sql.MOVE, batch.moves)
+        _expect(connection, before, len(batch.moves), "moves")
+    if batch.ends:
+        before = connection.total_changes()
+        connection.executemany(sql.END, batch.ends)
+        _expect(connection, before, len(batch.ends), "ends")
+        if connection.execute(sql.ANY_BODY).get:
+            connection.executemany(sql.END_BODY, batch.ends)
+    if batch.facts:
+        _write_facts(connection, batch.facts)
+    if batch.keys:
+        connection.executemany(sql.PUT_KEY, batch.keys)
+    if batch.keys_before_ms is not None:
+        connection.execute(sql.FORGET_KEYS, (batch.keys_before_ms,))
+    if batch.segment is not None:
+        _append(connection, batch.segment)
+    if batch.history_before is not None:
+        connection.execute(sql.DROP_HISTORY, (batch.history_before,))
+
+
+def _put(connection: apsw.Connection, puts: list[Row]) -> None:
+    big = [(row[0], row[6]) for row in puts if len(row[6]) > BODY_INLINE_BYTES]
+    if big:
+        connection.executemany(sql.PUT_BODY, big)
+        apart = {seq for seq, _ in big}
+        puts = [(*row[:6], None) if row[0] in apart else row for row in puts]  # type: ignore[misc]
+    connection.executemany(sql.PUT, puts)
+
+
+def _write_facts(connection: apsw.Connection, facts: list[Fact]) -> None:
+    """Of several about one key the last counts."""
+    latest = {(kind, key): value for kind, key, value in facts}
+    known = [(*name, value) for name, value in latest.items() if value is not None]
+    forgotten = [name for name, value in latest.items() if value is None]
+    connection.executemany(sql.PUT_FACT, known)
+    connection.executemany(sql.FORGET_FACT, forgotten)
+
+
+def _append(connection: apsw.Connection, segment: Segment) -> None:
+    before = connection.total_changes()
+    connection.execute(sql.APPEND, segment)
+    if connection.total_changes() == before:
+        raise Contradiction(f"history can't go on with number {segment.first}")
+
+
+def _expect(connection: apsw.Connection, before: int, count: int, what: str) -> None:
+    changed = connection.total_changes() - before
+    if changed != count:
+        raise Contradiction(f"{count} {what}, but {changed} of these jobs exist")

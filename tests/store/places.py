@@ -1,0 +1,59 @@
+"""Places where a store can live: each can be opened again and again, also twice."""
+
+from pathlib import Path
+from typing import Protocol
+
+from headway.store.memory import MemoryDisk, MemoryStore
+from headway.store.port import Store
+from headway.store.sqlite.options import SqliteOptions
+from headway.store.sqlite.store import SqliteStore
+
+
+class Place(Protocol):
+    def open(self) -> Store:
+        """A store that is closed by whoever opens it, or by the end of the test."""
+        ...
+
+    def open_beside(self) -> Store:
+        """Another handle, for an owner that takes over while the first one lives."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class InMemory:
+    def __init__(self, _directory: Path) -> None:
+        self._disk = MemoryDisk()
+
+    def open(self) -> Store:
+        return MemoryStore(self._disk)
+
+    def open_beside(self) -> Store:
+        return MemoryStore(self._disk)
+
+    def close(self) -> None:
+        pass
+
+
+class InSqlite:
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "partition.db"
+        self._opened: list[SqliteStore] = []
+
+    def open(self) -> Store:
+        return self._open(SqliteOptions())
+
+    def open_beside(self) -> Store:
+        return self._open(SqliteOptions(is_locked=False))
+
+    def close(self) -> None:
+        for store in self._opened:
+            store.close()
+
+    def _open(self, options: SqliteOptions) -> SqliteStore:
+        store = SqliteStore(self._path, options)
+        self._opened.append(store)
+        return store
+
+
+PLACES = [InMemory, InSqlite]

@@ -1,0 +1,95 @@
+"""What a statement costs does not grow with the jobs in the file."""
+
+from array import array
+from collections.abc import Callable
+
+import apsw
+import pytest
+
+from headway.store.port import START, Position, Row
+from headway.store.sqlite import schema, statements
+from headway.store.sqlite.reader import Reader
+from tests.store.rows import job
+
+BINDINGS = {
+    "EPOCH": 0,
+    "MOVE": 6,
+    "END": 1,
+    "END_BODY": 1,
+    "FORGET_FACT": 2,
+    "FORGET_KEYS": 1,
+    "DROP_HISTORY": 1,
+    "FACTS": 1,
+    "JOBS": 1,
+    "FIND_KEY": 2,
+    "ROWS": 6,
+    "TURNS": 4,
+    "OLDEST": 0,
+    "HISTORY": 1,
+    "LAST_SEGMENT": 0,
+    "APPEND": 4,
+}
+ALLOWED_SCANS = {
+    "SCAN CONSTANT ROW",  # no table
+    "SCAN names",  # the turns found so far, one by one
+    "SCAN carray VIRTUAL TABLE INDEX 1:",  # the seqs asked for
+    "SCAN history",  # from one end, one row
+}
+
+
+@pytest.fixture
+def connection() -> apsw.Connection:
+    opened = apsw.Connection(":memory:")
+    schema.migrate(opened)
+    return opened
+
+
+@pytest.mark.parametrize("name", BINDINGS)
+def test_no_statement_scans_or_sorts(connection: apsw.Connection, name: str) -> None:
+    statement = "EXPLAIN QUERY PLAN " + getattr(statements, name)
+    values = [apsw.carray(array("q", [1])) if name == "JOBS" else 1] * BINDINGS[name]
+    steps = [row[3] for row in connection.execute(statement, values)]
+    assert steps
+    for step in steps:
+        assert "TEMP B-TREE" not in step
+        assert step in ALLOWED_SCANS or not step.startswith("SCAN")
+
+
+def fill(connection: apsw.Connection, jobs: int) -> None:
+    rows = (job(seq, lane=seq % 2, turn=b"%d" % (seq % 4)) for seq in range(jobs))
+    connection.executemany(statements.PUT, rows)
+
+
+def steps_of(connection: apsw.Connection, jobs: int) -> list[int]:
+    """Steps of SQLite's machine for reads at the head and deep inside a tie."""
+    fill(connection, jobs)
+    reader = Reader(connection)
+    return [
+        steps(connection, lambda: reader.rows(0, b"0", START, 10)),
+        steps(connection, lambda: reader.rows(0, b"0", Position(0, 0, jobs - 100), 10)),
+        steps(connection, lambda: reader.turns(0, None, 10, 3)),
+        steps(connection, lambda: reader.turns(0, b"0", 10, 3)),
+    ]
+
+
+def steps(connection: apsw.Connection, read: Callable[[], list[Row]]) -> int:
+    """In tens."""
+    ticks: list[int] = []
+
+    def count() -> bool:
+        ticks.append(1)
+        return False
+
+    connection.set_progress_handler(count, 10)
+    assert read()
+    return len(ticks)
+
+
+def test_reads_take_as_many_steps_among_many_jobs_as_among_few() -> None:
+    taken = []
+    for jobs in (400, 40_000):
+        connection = apsw.Connection(":memory:")
+        schema.migrate(connection)
+        taken.append(steps_of(connection, jobs))
+    for few, many in zip(*taken, strict=True):
+        assert many <= few + 5
