@@ -27,7 +27,9 @@ class Lease(msgspec.Struct, eq=False):
     lease_ms: int | None = None
     """None means: as each job's queue says."""
     wait_until_ms: int = 0
-    """Until when an empty answer is held back."""
+    """Until when an empty answer is held back..."""
+    wait_ms: int = 0
+    """...or for how long, for callers who do not know the partition's time."""
 
 
 class Withdraw(msgspec.Struct, eq=False):

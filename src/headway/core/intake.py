@@ -127,6 +127,9 @@ def _check_length(queue: Queue, more: int) -> None:
 
 def _accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -> int:
     config = queue.rules.config
+    run_at_ms = now_ms + (spec.delay_ms or 0)
+    if spec.run_at_ms is not None:
+        run_at_ms = max(run_at_ms, spec.run_at_ms)
     book.last_seq += 1
     job = Job(
         book.last_seq,
@@ -134,7 +137,7 @@ def _accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -
         queue.name,
         slo_ms,
         config.priority if spec.priority is None else spec.priority,
-        now_ms if spec.run_at_ms is None else max(spec.run_at_ms, now_ms),
+        run_at_ms,
         _cost(queue, spec),
         config.attempts_max if spec.attempts_max is None else spec.attempts_max,
         now_ms,

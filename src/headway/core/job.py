@@ -25,6 +25,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     slo_ms: int | None = None
     run_at_ms: int | None = None
     """Not before this time; in the past it means now."""
+    delay_ms: int | None = None
+    """Not before so long after enqueue, and not before `run_at_ms`."""
     priority: int | None = None
     """Lower goes first, among the jobs of its own tenant."""
     weight: float | None = None
@@ -125,6 +127,8 @@ def check_spec(spec: JobSpec) -> None:
         raise _outside("slo_ms", value, 1, longest_ms)
     if (value := spec.run_at_ms) is not None and not 0 <= value <= defaults.TIME_MAX_MS:
         raise _outside("run_at_ms", value, 0, defaults.TIME_MAX_MS)
+    if (value := spec.delay_ms) is not None and not 0 <= value <= longest_ms:
+        raise _outside("delay_ms", value, 0, longest_ms)
     if (value := spec.timeout_ms) is not None and not 1 <= value <= longest_ms:
         raise _outside("timeout_ms", value, 1, longest_ms)
     if (value := spec.lifetime_ms) is not None and not 1 <= value <= longest_ms:

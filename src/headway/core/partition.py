@@ -154,6 +154,10 @@ class Partition:
         lease_ms = command.lease_ms
         if lease_ms is not None and not 1 <= lease_ms <= DURATION_MAX_MS:
             raise BadValue("lease_ms", lease_ms, "must be a positive duration")
+        if command.wait_ms:
+            if not 1 <= command.wait_ms <= DURATION_MAX_MS:
+                raise BadValue("wait_ms", command.wait_ms, "must be a duration")
+            command.wait_until_ms = now_ms + command.wait_ms
         board = self._board(command.queues)
         jobs = [] if board.waiters else self._grant(board, command, now_ms)
         if jobs or command.wait_until_ms <= now_ms:

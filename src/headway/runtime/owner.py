@@ -6,15 +6,29 @@ time, so the same owner serves an application, a server and the simulator.
 
 from collections.abc import Sequence
 
-from headway.core.commands import Answer, Command, Enqueue
+from headway.core.commands import Answer, Command, Enqueue, Granted
 from headway.core.job import Job
 from headway.core.partition import Partition
 from headway.runtime.clock import Clock
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.recovery import recover
+from headway.runtime.views import (
+    Count,
+    Explain,
+    Handed,
+    Query,
+    Show,
+    View,
+    leased_job,
+    look,
+)
 from headway.store.port import Store
 
-Answers = list[tuple[Command, Answer]]
+Ask = Command | Query
+"""What may be put to an owner."""
+Reply = Answer | Handed | View
+Answers = list[tuple[Ask, Reply]]
+_QUERIES = (Show, Explain, Count)
 
 
 class Owner:
@@ -40,14 +54,23 @@ class Owner:
         self._journal = recover(self.partition, self._store, self.epoch, now_ms)
         return clock
 
-    def step(self, commands: Sequence[Command], now_ms: int) -> Answers:
+    def step(self, asks: Sequence[Ask], now_ms: int) -> Answers:
         """Decides the commands together and commits once; the answers hold.
+
+        Queries are answered after that, by what is durable then.
 
         If anything fails, nothing is answered and the owner has stopped for good: what
         it has in memory may not be in the store.
         """
         if self._stopped is not None:
             raise self._stopped
+        commands: list[Command] = []
+        queries: list[Query] = []
+        for ask in asks:
+            if isinstance(ask, _QUERIES):
+                queries.append(ask)
+            else:
+                commands.append(ask)
         try:
             self._look_up_keys(commands)
             decision = self.partition.decide(commands, now_ms)
@@ -59,7 +82,15 @@ class Owner:
             self._store.close()
             raise self._stopped from error
         self.asks += decision.asks
-        return decision.answers
+        answers: Answers = [
+            (command, Handed([leased_job(job) for job in answer.jobs]))
+            if isinstance(answer, Granted)
+            else (command, answer)
+            for command, answer in decision.answers
+        ]
+        book = self.partition.book
+        answers += [(query, look(book, query, now_ms)) for query in queries]
+        return answers
 
     @property
     def commit_ms(self) -> int:

@@ -10,9 +10,9 @@ from collections import deque
 from concurrent.futures import Future
 from typing import Final
 
-from headway.core.commands import Ack, Answer, Command, Enqueue, Extend, Lease, Release
+from headway.core.commands import Ack, Enqueue, Extend, Lease, Release
 from headway.runtime.errors import OwnerBusy, OwnerStopped
-from headway.runtime.owner import Owner
+from headway.runtime.owner import Ask, Owner, Reply
 from headway.store.port import Store
 
 ROWS_MAX: Final = 2_000
@@ -31,8 +31,8 @@ class Service:
         """Takes the store over, or raises what stands against it."""
         self._owner = Owner(store)
         self._clock = self._owner.take_over()
-        self._arrived: deque[tuple[Command, Future[Answer]]] = deque()
-        self._futures: dict[Command, Future[Answer]] = {}
+        self._arrived: deque[tuple[Ask, Future[Reply]]] = deque()
+        self._futures: dict[Ask, Future[Reply]] = {}
         self._changed = threading.Condition()
         self._is_closing = False
         self._stopped: OwnerStopped | None = None
@@ -50,15 +50,15 @@ class Service:
         """The partition's time."""
         return self._clock.now_ms()
 
-    def submit(self, command: Command) -> Future[Answer]:
+    def submit(self, ask: Ask) -> Future[Reply]:
         """The answer comes when it is durable. A broken rule is an answer, too."""
-        future: Future[Answer] = Future()
+        future: Future[Reply] = Future()
         with self._changed:
             if self._stopped is not None or self._is_closing:
                 raise self._stopped or OwnerStopped("the owner is closing")
             if len(self._arrived) >= ARRIVED_MAX:
                 raise OwnerBusy(f"{ARRIVED_MAX} commands wait already")
-            self._arrived.append((command, future))
+            self._arrived.append((ask, future))
             if len(self._arrived) == 1:
                 self._changed.notify()
         return future
@@ -73,12 +73,12 @@ class Service:
     def _serve(self) -> None:
         try:
             while self._wait():
-                commands = self._take()
+                asks = self._take()
                 started = time.perf_counter()
-                answers = self._owner.step(commands, self._clock.now_ms())
+                answers = self._owner.step(asks, self._clock.now_ms())
                 self._commits_ms.append((time.perf_counter() - started) * 1_000)
-                for command, answer in answers:
-                    self._futures.pop(command).set_result(answer)
+                for ask, answer in answers:
+                    self._futures.pop(ask).set_result(answer)
                 self._owner.commit_ms = round(max(self._commits_ms))
             self._stop(OwnerStopped("the owner was closed"))
         except OwnerStopped as stopped:
@@ -102,17 +102,19 @@ class Service:
                 self._changed.wait(min(wait_s, LONGEST_WAIT_S))
             return True
 
-    def _take(self) -> list[Command]:
+    def _take(self) -> list[Ask]:
         """What has arrived, as far as one commit can hold it."""
-        commands: list[Command] = []
+        asks: list[Ask] = []
         rows = 0
         with self._changed:
             while self._arrived and rows < ROWS_MAX:
-                command, future = self._arrived.popleft()
-                self._futures[command] = future
-                commands.append(command)
-                rows += _rows(command)
-        return commands
+                ask, future = self._arrived.popleft()
+                if not future.set_running_or_notify_cancel():
+                    continue
+                self._futures[ask] = future
+                asks.append(ask)
+                rows += _rows(ask)
+        return asks
 
     def _stop(self, stopped: OwnerStopped) -> None:
         with self._changed:
@@ -124,14 +126,14 @@ class Service:
             future.set_exception(stopped)
 
 
-def _rows(command: Command) -> int:
+def _rows(ask: Ask) -> int:
     """About how many jobs the command writes."""
-    match command:
+    match ask:
         case Enqueue(specs=specs):
             return len(specs)
         case Ack(tokens=tokens) | Release(tokens=tokens) | Extend(tokens=tokens):
             return len(tokens)
         case Lease():
-            return command.max
+            return ask.max
         case _:
             return 1

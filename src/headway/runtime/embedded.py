@@ -1,0 +1,186 @@
+"""The whole queue inside an application: blocking, and for asyncio.
+
+Both list the same verbs, each of which is written once (`verbs`).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+
+from headway.core.commands import Lease, Release, Withdraw
+from headway.core.errors import RuleBroken
+from headway.runtime import verbs
+from headway.runtime.owner import Ask
+from headway.runtime.service import Service
+from headway.runtime.verbs import Request
+from headway.runtime.views import Handed
+from headway.store.sqlite.store import SqliteStore
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Link(Protocol):
+    """The way to an owner, wherever it is."""
+
+    def submit(self, ask: Ask) -> Future[Any]: ...
+
+    def close(self) -> None: ...
+
+
+class _Caller:
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+
+def _blocking(
+    verb: Callable[P, Request[T]],
+) -> Callable[Concatenate["Headway", P], T]:
+    def call(self: "Headway", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        request = verb(*args, **kwargs)
+        return _read(request, self._link.submit(request.ask).result())
+
+    call.__doc__ = verb.__doc__
+    call.__name__ = verb.__name__
+    return call
+
+
+def _awaited(
+    verb: Callable[P, Request[T]],
+) -> Callable[Concatenate["AsyncHeadway", P], Awaitable[T]]:
+    async def call(self: "AsyncHeadway", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        request = verb(*args, **kwargs)
+        future = self._link.submit(request.ask)
+        try:
+            return _read(request, await asyncio.wrap_future(future))
+        except asyncio.CancelledError:
+            if isinstance(request.ask, Lease):
+                _give_back(self._link, request.ask, future)
+            raise
+
+    call.__doc__ = verb.__doc__
+    call.__name__ = verb.__name__
+    return call
+
+
+class Headway(_Caller):
+    """A queue in this process. Every call returns when what it did is durable."""
+
+    configure = _blocking(verbs.configure)
+    enqueue = _blocking(verbs.enqueue)
+    enqueue_many = _blocking(verbs.enqueue_many)
+    lease = _blocking(verbs.lease)
+    extend = _blocking(verbs.extend)
+    ack = _blocking(verbs.ack)
+    nack = _blocking(verbs.nack)
+    release = _blocking(verbs.release)
+    wait = _blocking(verbs.wait)
+    reply = _blocking(verbs.reply)
+    cancel = _blocking(verbs.cancel)
+    redrive = _blocking(verbs.redrive)
+    purge = _blocking(verbs.purge)
+    pause = _blocking(verbs.pause)
+    resume = _blocking(verbs.resume)
+    block = _blocking(verbs.block)
+    unblock = _blocking(verbs.unblock)
+    set_tenant = _blocking(verbs.set_tenant)
+    set_kind = _blocking(verbs.set_kind)
+    schedule = _blocking(verbs.schedule)
+    unschedule = _blocking(verbs.unschedule)
+    show = _blocking(verbs.show)
+    why = _blocking(verbs.why)
+    counts = _blocking(verbs.counts)
+
+    def close(self) -> None:
+        """What was asked is answered first."""
+        self._link.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class AsyncHeadway(_Caller):
+    """The same for asyncio. A lease that is cancelled while it waits takes no job."""
+
+    configure = _awaited(verbs.configure)
+    enqueue = _awaited(verbs.enqueue)
+    enqueue_many = _awaited(verbs.enqueue_many)
+    lease = _awaited(verbs.lease)
+    extend = _awaited(verbs.extend)
+    ack = _awaited(verbs.ack)
+    nack = _awaited(verbs.nack)
+    release = _awaited(verbs.release)
+    wait = _awaited(verbs.wait)
+    reply = _awaited(verbs.reply)
+    cancel = _awaited(verbs.cancel)
+    redrive = _awaited(verbs.redrive)
+    purge = _awaited(verbs.purge)
+    pause = _awaited(verbs.pause)
+    resume = _awaited(verbs.resume)
+    block = _awaited(verbs.block)
+    unblock = _awaited(verbs.unblock)
+    set_tenant = _awaited(verbs.set_tenant)
+    set_kind = _awaited(verbs.set_kind)
+    schedule = _awaited(verbs.schedule)
+    unschedule = _awaited(verbs.unschedule)
+    show = _awaited(verbs.show)
+    why = _awaited(verbs.why)
+    counts = _awaited(verbs.counts)
+
+    async def close(self) -> None:
+        """What was asked is answered first."""
+        await asyncio.to_thread(self._link.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+def open(path: str | PathLike[str]) -> Headway:  # noqa: A001 as the module says: headway.open
+    """Opens the queue in this file, or makes it, and recovers what it holds."""
+    return Headway(Service(SqliteStore(Path(path))))
+
+
+async def open_async(path: str | PathLike[str]) -> AsyncHeadway:
+    """The same for asyncio."""
+    return AsyncHeadway(
+        await asyncio.to_thread(lambda: Service(SqliteStore(Path(path))))
+    )
+
+
+def _read(request: Request[T], answer: Any) -> T:
+    if isinstance(answer, RuleBroken):
+        raise answer
+    return request.read(answer)
+
+
+def _give_back(link: Link, lease: Lease, future: Future[Any]) -> None:
+    """The caller is gone: what it was granted in the meantime goes back unused."""
+
+    def release(done: Future[Any]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            handed = done.result()
+            if isinstance(handed, Handed) and handed.jobs:
+                link.submit(Release([job.token for job in handed.jobs]))
+
+    future.add_done_callback(release)
+    link.submit(Withdraw(lease))

@@ -1,0 +1,133 @@
+"""Jobs and counts as others see them: values that no owner changes any more."""
+
+import msgspec
+
+from headway.core.book import Book
+from headway.core.errors import RuleBroken
+from headway.core.job import Job, JobError, JobSpec
+from headway.core.states import JobState
+from headway.core.why import Why, why
+from headway.runtime.records import Counts
+
+
+class LeasedJob(msgspec.Struct, frozen=True):
+    """A job in the hands of a worker."""
+
+    seq: int
+    token: int
+    """Proof of the lease: ack, nack, extend and release ask for it."""
+    queue: str
+    spec: JobSpec
+    payload: bytes
+    """The payload of this attempt."""
+    attempt: int
+    attempts_max: int
+    lease_until_ms: int
+    errors: tuple[JobError, ...] = ()
+    reply: bytes | None = None
+    """The answer that it waited for, if it goes on after a wait."""
+
+
+class Handed(msgspec.Struct, frozen=True):
+    """The jobs that a lease was granted, most urgent first."""
+
+    jobs: list[LeasedJob]
+
+
+class JobView(msgspec.Struct, frozen=True):
+    """A job as it stood after the last commit."""
+
+    seq: int
+    queue: str
+    state: JobState
+    spec: JobSpec
+    slo_ms: int
+    run_at_ms: int
+    enqueued_ms: int
+    expires_ms: int
+    generation: int
+    attempt: int
+    attempts_max: int
+    worker: str
+    lease_until_ms: int
+    reply_key: str
+    is_cancel_requested: bool
+    errors: tuple[JobError, ...]
+
+
+class Show(msgspec.Struct, eq=False):
+    """Asks for a job. Answered by a JobView."""
+
+    seq: int
+
+
+class Explain(msgspec.Struct, eq=False):
+    """Asks why a job is not running. Answered by a Why."""
+
+    seq: int
+
+
+class Count(msgspec.Struct, eq=False):
+    """Asks how many jobs a queue has in which state. Answered by Counts."""
+
+    queue: str
+
+
+Query = Show | Explain | Count
+View = JobView | Why | Counts | RuleBroken
+
+
+def look(book: Book, query: Query, now_ms: int) -> View:
+    """Answers a query; nothing changes."""
+    try:
+        match query:
+            case Show(seq=seq):
+                return job_view(book.job(seq))
+            case Explain(seq=seq):
+                return why(book, seq, now_ms)
+            case Count(queue=name):
+                return counts_of(book, name)
+    except RuleBroken as error:
+        return error
+
+
+def counts_of(book: Book, name: str) -> Counts:
+    queue = book.queue(name)
+    return Counts(queue.ready, queue.scheduled, queue.leased, queue.waiting, queue.dead)
+
+
+def leased_job(job: Job) -> LeasedJob:
+    spec = job.spec
+    return LeasedJob(
+        job.seq,
+        job.token,
+        job.queue,
+        spec,
+        spec.payload if job.payload is None else job.payload,
+        job.attempt,
+        job.attempts_max,
+        job.lease_until_ms,
+        job.errors,
+        job.reply,
+    )
+
+
+def job_view(job: Job) -> JobView:
+    return JobView(
+        job.seq,
+        job.queue,
+        job.state,
+        job.spec,
+        job.slo_ms,
+        job.run_at_ms,
+        job.enqueued_ms,
+        job.expires_ms,
+        job.generation,
+        job.attempt,
+        job.attempts_max,
+        job.worker,
+        job.lease_until_ms,
+        job.reply_key,
+        job.is_cancel_requested,
+        job.errors,
+    )
