@@ -10,10 +10,10 @@ from headway.core.errors import RuleBroken
 from headway.core.job import JobSpec
 from headway.core.retry import Delays, Exponential, Fixed, GiveUp
 from headway.core.windows import Window, WindowSet
-from headway.runtime.embedded import (  # noqa: A004 headway.open is its name
+from headway.runtime.embedded import (
     AsyncHeadway,
     Headway,
-    open,
+    open,  # noqa: A004 headway.open is its name
     open_async,
 )
 from headway.runtime.errors import OwnerBusy, OwnerStopped
