@@ -14,16 +14,13 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from benchmarks.core_cases import CASES, ONE, Case
 from benchmarks.figure import Figure
 from benchmarks.timers import resident_bytes
 from headway.core.commands import Ack, Command, Configure, Enqueue, Granted, Lease
-from headway.core.config import Concurrency, QueueConfig, Rate, Shares
 from headway.core.job import Job, JobSpec
 from headway.core.partition import Partition
-from headway.core.windows import Window, WindowSet
 
 BATCH = 100
 JOBS = 10_000
@@ -35,28 +32,6 @@ STEP_MS = 5
 START_MS = 1_762_300_800_000
 """A Wednesday at midnight, UTC."""
 SEED = 20_251_115
-PAYLOAD = b"x" * 200
-ONE = "the-only-tenant"
-
-MakeSpec = Callable[[int, int], JobSpec]
-"""From the value (which tenant, strand or lane) and a number of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """What stands ready, and what arrives."""
-
-    name: str
-    queues: Sequence[QueueConfig]
-    spec: MakeSpec
-    values: int = 1
-    """Tenants, strands or lanes; dealt out to the queues in equal parts."""
-    backlog: int = 1_000
-    """Jobs that stand ready, the same number for each value."""
-    is_full: bool = False
-    """Every value runs as much as its limit lets it: each start wakes a parked one."""
-    late_ms: int = 0
-    """How long the backlog has stood when measuring begins."""
 
 
 class Bench:
@@ -73,6 +48,7 @@ class Bench:
         self.visited: set[tuple[object, ...]] = set()
         """Tenants, strands or lanes from which a job was started."""
         self.partition.decide([Configure(config) for config in case.queues], START_MS)
+        self.partition.decide(case.rules, START_MS)
         if case.is_full:
             self._fill(case.values)
             self._occupy()
@@ -154,143 +130,6 @@ def _value_of(job: Job) -> tuple[object, ...]:
     spec = job.spec
     server = spec.labels and spec.tenant == ONE and spec.labels.get("server")
     return job.queue, job.slo_ms, spec.tenant, server
-
-
-def of_tenant(value: int, _: int) -> JobSpec:
-    return JobSpec(tenant=f"tenant-{value}", payload=PAYLOAD)
-
-
-def of_server(value: int, _: int) -> JobSpec:
-    labels = {"server": f"server-{value}"}
-    return JobSpec(tenant=ONE, payload=PAYLOAD, labels=labels)
-
-
-def of_lane(value: int, _: int) -> JobSpec:
-    return JobSpec(tenant=ONE, payload=PAYLOAD, slo_ms=SLOS_MS[value % 16])
-
-
-def bare(_: int, __: int) -> JobSpec:
-    return JobSpec(payload=PAYLOAD)
-
-
-def featured(value: int, number: int) -> JobSpec:
-    return JobSpec(
-        kind=f"kind-{number % 3}",
-        tenant=f"tenant-{value}",
-        payload=PAYLOAD,
-        priority=number % 5,
-        labels={"region": REGIONS[number % 3], "server": f"server-{number % 10}"},
-        idempotency_key=f"key-{number}",
-    )
-
-
-SLOS_MS = tuple(30_000 + 20 * number for number in range(16))
-"""Close to each other, so that all lanes are visited and not only the shortest."""
-REGIONS = ("east", "north", "west")
-PLAIN = QueueConfig(name="plain")
-CAPPED = QueueConfig(name="capped", limits=(Concurrency("each", 1, per="tenant"),))
-WIDE = QueueConfig(name="wide", limits=(Concurrency("server", 10, per="server"),))
-NARROW = QueueConfig(name="narrow", limits=(Concurrency("server", 1, per="server"),))
-LANES = [QueueConfig(name=f"queue-{n}", slos_ms=SLOS_MS) for n in range(625)]
-WINDOWS = WindowSet((Window.parse("22:00-21:00", "Europe/Berlin"),))
-LIMITS = (
-    Concurrency("all", 10_000),
-    Rate("starts", 1_000_000, 1_000),
-    Shares("regions", 10_000, "region", {"east": 40, "north": 30, "west": 30}),
-)
-EVERY_LIMIT = (
-    *LIMITS,
-    Concurrency("server", 1_000, per="server"),
-    Concurrency("tenant", 1_000, per="tenant"),
-)
-FEATURED = QueueConfig(name="featured", windows=WINDOWS, limits=LIMITS)
-LIMITED = QueueConfig(name="limited", windows=WINDOWS, limits=EVERY_LIMIT)
-
-BASE = Case("1 tenant, 1 strand, 1 lane", [PLAIN], of_tenant)
-OFF = Case("all features off", [PLAIN], bare, backlog=10_000)
-
-CASES: dict[str, tuple[Case, Case, float | None]] = {
-    "tenants-1k": (
-        Case("1,000 tenants", [PLAIN], of_tenant, 1_000, 10_000),
-        BASE,
-        2.0,
-    ),
-    "tenants-100k": (
-        Case("100,000 tenants", [PLAIN], of_tenant, 100_000, 100_000),
-        BASE,
-        2.0,
-    ),
-    "tenants-1m": (
-        Case("1,000,000 tenants", [PLAIN], of_tenant, 1_000_000, 1_000_000),
-        BASE,
-        2.0,
-    ),
-    "tenants-1m-late": (
-        Case(
-            "1,000,000 tenants, all late",
-            [PLAIN],
-            of_tenant,
-            1_000_000,
-            1_000_000,
-            late_ms=60_000,
-        ),
-        BASE,
-        None,
-    ),
-    "capped-1m": (
-        Case(
-            "1,000,000 capped tenants",
-            [CAPPED],
-            of_tenant,
-            1_000_000,
-            1_000_000,
-            is_full=True,
-        ),
-        BASE,
-        2.0,
-    ),
-    "strands-100k": (
-        Case("100,000 strands", [WIDE], of_server, 100_000, 100_000),
-        BASE,
-        2.0,
-    ),
-    "strands-100k-full": (
-        Case(
-            "100,000 strands, all at their limit",
-            [NARROW],
-            of_server,
-            100_000,
-            100_000,
-            is_full=True,
-        ),
-        BASE,
-        2.0,
-    ),
-    "lanes-10k": (Case("10,000 lanes", LANES, of_lane, 10_000, 10_000), BASE, 2.0),
-    "lanes-10k-late": (
-        Case(
-            "10,000 lanes, all late", LANES, of_lane, 10_000, 1_000_000, late_ms=60_000
-        ),
-        BASE,
-        None,
-    ),
-    "backlog-1m": (
-        Case("1,000,000 jobs in one turn", [PLAIN], of_tenant, 1, 1_000_000),
-        Case("1 job in one turn", [PLAIN], of_tenant, 1, 1),
-        2.0,
-    ),
-    "features": (
-        Case("all features on", [FEATURED], featured, 1_000, 10_000),
-        OFF,
-        1.5,
-    ),
-    "features-30-strands": (
-        Case("all on, 5 limits, 30 strands", [LIMITED], featured, 1_000, 10_000),
-        OFF,
-        None,
-    ),
-}
-"""By key: the case, its peer, and the greatest ratio that is good enough."""
 
 
 def measure(key: str) -> dict[str, float]:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import core_scale, run
+from benchmarks import core_cases, core_scale, run
 from benchmarks.figure import Figure
 
 
@@ -72,7 +72,7 @@ def test_a_benchmark_hands_its_figures_to_the_process_that_started_it(
 
 def test_every_case_has_a_peer_that_runs_the_same_jobs() -> None:
     """Cut down to a few values, each case still starts as many as it enqueues."""
-    for case, peer, _ in core_scale.CASES.values():
+    for case, peer, _ in core_cases.CASES.values():
         for one in (case, peer):
             values = min(one.values, 2_000 if len(one.queues) == 1 else one.values)
             small = replace(one, values=values, backlog=min(one.backlog, values))

@@ -87,7 +87,10 @@ class Book:
         at_ms = job.expires_ms
         state = job.state
         if state is LEASED:
-            at_ms = min(at_ms, job.lease_until_ms, job.timeout_at_ms)
+            if job.lease_until_ms < at_ms:
+                at_ms = job.lease_until_ms
+            if job.timeout_at_ms < at_ms:
+                at_ms = job.timeout_at_ms
         elif state is SCHEDULED:
             at_ms = min(at_ms, job.run_at_ms)
         elif state is WAITING:

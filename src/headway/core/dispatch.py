@@ -80,8 +80,8 @@ class Dispatch:
             turn.seat_at(turn.strand.now(now_ms))
             pass_on(turn, now_ms)
 
-    def next(self, board: Board, now_ms: int) -> Turn | None:
-        """The turn whose head may start now, by the rules of choice.
+    def next(self, board: Board, now_ms: int) -> Job | None:
+        """The job that may start now, by the rules of choice: the head of its turn.
 
         Turns that may not are put out of the way, some hundred at most: if there are
         more, the answer is None and `is_unsettled` says that it is worth asking again.
@@ -119,7 +119,7 @@ class Dispatch:
             job = turn.head()
             outcome = check(turn, job, ledger, now_ms)
             if outcome is START:
-                return turn
+                return job
             self.parking.stop(turn, job, outcome, now_ms)
             stops += 1
             if stops == STOPS_MAX:
@@ -166,10 +166,10 @@ class Dispatch:
             queue.level_base = job.level
         self._occupy(job, turn, now_ms)
         self._leave(queue, turn, job)
-        if tenancy.rule.gauges and turn.count and not lane.is_exempt:
-            self.parking.park_capped(turn, now_ms)
+        if job.holds and turn.count and not lane.is_exempt:
+            self.parking.park_full(turn, now_ms)
         turn.seat_at(strand_ms)
-        for gauge in strand.gauges:
+        for gauge in strand.shares:
             gauge.expect(turn)
         if self.parking.short_of_slots:
             # A slot that is busy elsewhere counts, too.
@@ -235,19 +235,18 @@ class Dispatch:
     def _take_units(self, turn: Turn, job: Job, now_ms: int) -> None:
         """Counts the start against every limit; nothing is reserved for it any more."""
         strand = turn.strand
-        gate = strand.lane.queue.gate
+        queue = strand.lane.queue
         cost = job.cost
         holds = []
-        for gauges in (
-            gate.queue.rules.gauges,
-            strand.gauges,
-            turn.tenancy.rule.gauges,
+        for gauge in (
+            *queue.rules.gauges,
+            *strand.gauges,
+            *turn.tenancy.rule.gauges,
         ):
-            for gauge in gauges:
-                holds.append((gauge, gauge.take(cost, now_ms)))
-                big = gauge.big
-                if big is not None and (big is turn or big is gate):
-                    gauge.big = None
+            holds.append((gauge, gauge.take(cost, now_ms)))
+            big = gauge.big
+            if big is not None and (big is turn or big is queue.gate):
+                gauge.big = None
         turn.called_by = None
         job.holds = tuple(holds)
 

@@ -250,7 +250,7 @@ class Ledger:
             group = account.group
         if now_ms - group.averaged_ms >= GRAIN_MS:
             self._water.update(group, now_ms)
-        else:
+        elif group.at_ms != now_ms:
             group.note(now_ms)
         account.want += by
         if group is not account:
@@ -259,7 +259,8 @@ class Ledger:
     def starts(self, account: Account, more: int, now_ms: int) -> None:
         """A job of the tenant has its slot now, and wants so much more than before."""
         group = account.group
-        group.note(now_ms)
+        if group.at_ms != now_ms:
+            group.note(now_ms)
         account.want += more
         account.leased += 1
         if group is not account:
@@ -269,7 +270,8 @@ class Ledger:
     def ends(self, account: Account, want: int, now_ms: int) -> None:
         """A job of the tenant that wanted so much gave its slot back."""
         group = account.group
-        group.note(now_ms)
+        if group.at_ms != now_ms:
+            group.note(now_ms)
         account.want -= want
         account.leased -= 1
         if group is not account:
@@ -379,8 +381,10 @@ class Ledger:
 
 def want_of(run_ms: float, aim_ms: int) -> int:
     """What a ready job wants: slots enough to be served within its aim."""
-    wanted = int(SLOT * (run_ms or RUN_MS) / max(aim_ms, 1))
-    return min(max(wanted, 1), SLOT)
+    wanted = int(SLOT * (run_ms or RUN_MS) / (aim_ms or 1))
+    if wanted > SLOT:
+        return SLOT
+    return wanted or 1
 
 
 def _bucket_of(demand: int, weight: float) -> int:

@@ -30,7 +30,7 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
         check_spec(spec)
         if spec.idempotency_key is not None:
             has_keys = True
-        if rules.strand_limits:
+        if rules.shares:
             check_shares(rules, spec)
     known = _known(queue, specs, now_ms) if has_keys else {}
     _check_length(queue, len(specs) - len(known))
@@ -130,9 +130,9 @@ def _accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -
     run_at_ms = now_ms + (spec.delay_ms or 0)
     if spec.run_at_ms is not None:
         run_at_ms = max(run_at_ms, spec.run_at_ms)
-    book.last_seq += 1
+    book.last_seq = seq = book.last_seq + 1
     job = Job(
-        book.last_seq,
+        seq,
         spec,
         queue.name,
         slo_ms,
@@ -145,25 +145,33 @@ def _accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -
     )
     if spec.idempotency_key is not None:
         key = spec.idempotency_key
-        digest = queue.keys.add(key, job.seq, spec, now_ms)
-        book.decision.keys.append((queue.name, key, job.seq, digest, now_ms))
-    book.jobs[job.seq] = job
+        digest = queue.keys.add(key, seq, spec, now_ms)
+        book.decision.keys.append((queue.name, key, seq, digest, now_ms))
+    book.jobs[seq] = job
     if spec.weight is not None:
         set_weight(book, queue, spec.tenant, spec.weight, now_ms)
     if queue.rules.is_levelled:
         _fix_level(queue, job)
-    job.run_at_ms = life.opening_ms(job, config, job.run_at_ms)
-    book.write(
-        job,
-        events.Enqueued(
-            now_ms, *life.whose(job), job.run_at_ms, job.priority, job.cost
-        ),
+    if spec.windows is not None or config.windows is not None:
+        job.run_at_ms = life.opening_ms(job, config, job.run_at_ms)
+    enqueued = events.Enqueued(
+        now_ms,
+        seq,
+        0,
+        queue.name,
+        slo_ms,
+        spec.tenant,
+        spec.kind,
+        job.run_at_ms,
+        job.priority,
+        job.cost,
     )
+    book.write(job, enqueued)
     if job.run_at_ms <= now_ms:
         life.make_ready(book, queue, job, now_ms)
     else:
         life.make_scheduled(book, queue, job, now_ms)
-    return job.seq
+    return seq
 
 
 def set_weight(

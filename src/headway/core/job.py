@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from headway.core.turn import Turn
 
 
-class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller asks for. None means: as the queue says."""
+class JobSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a caller asks for. None means: as the queue says.
+
+    It holds plain values only, so the collector of cycles need not walk it.
+    """
 
     kind: str = ""
     payload: bytes = b""

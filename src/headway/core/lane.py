@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from headway.core.limits import Gauge
     from headway.core.promise import Board
     from headway.core.queue import Queue
+    from headway.core.shares import ShareGauge
 
 WINDOW: Final = 1
 KIND: Final = 2
@@ -36,6 +37,7 @@ class Strand(HeldClock):
         "kind",
         "lane",
         "shape",
+        "shares",
         "tenant",
         "turns",
         "windows",
@@ -57,6 +59,8 @@ class Strand(HeldClock):
         self.closes_held_ms = 0
         """How long its queue had been held when that was found out."""
         self.gauges: tuple[Gauge, ...] = ()
+        self.shares: tuple[ShareGauge, ...] = ()
+        """Those of its gauges that want to know who will ask for units."""
         self.turns: dict[str, Turn] = {}
         self.aside: list[Turn] = []
         """Turns that were met while it was held."""
@@ -76,40 +80,42 @@ class Strand(HeldClock):
             self.lane.queue.shared.waking.append(self)
 
 
-class TenancyTier:
-    """The entitled, or the over-share, turns of one tenant in a lane."""
+class TenancyTier(Shelf):
+    """The shelf of one tenant's entitled, or over-share, turns in a lane."""
 
     __slots__ = (
         "aim",
+        "call",
         "home",
         "lane_tier",
+        "mark",
         "number",
         "rank",
         "seat",
-        "shelf",
         "tenancy",
     )
 
     def __init__(self, tenancy: Tenancy, lane_tier: "LaneTier", number: int) -> None:
+        super().__init__()
         self.tenancy = tenancy
         self.lane_tier = lane_tier
         self.number = number
-        self.shelf = Shelf()
         self.home: Shelf | None = None
         self.seat = 0
         self.rank = -1
         self.aim = -1
+        self.mark = -1
+        self.call = NEVER
 
-    def first(self, queue_ms: int) -> Turn | None:
+    def next_turn(self, queue_ms: int) -> Turn | None:
         """The turn to go next, in the time of the queue."""
-        shelf = self.shelf
-        shelf.settle(queue_ms)
+        self.settle(queue_ms)
         turn: Turn | None
-        turn = shelf.lowest() if self.lane_tier.lane.is_ranked else shelf.first()
+        turn = self.lowest() if self.lane_tier.lane.is_ranked else self.first()
         return turn
 
     def come_due(self, now_ms: int) -> None:
-        self.shelf.settle(now_ms)
+        self.settle(now_ms)
         self._place()
 
     def reseat(self) -> None:
@@ -118,8 +124,7 @@ class TenancyTier:
         self.lane_tier.reseat()
 
     def _place(self) -> None:
-        shelf = self.shelf
-        first: Turn | None = shelf.first()
+        first: Turn | None = self.first()
         lane_shelf = self.lane_tier.shelf
         if first is None:
             lane_shelf.off(self)
@@ -129,7 +134,7 @@ class TenancyTier:
         if self.home is None and tenancy.pass_ < base:
             # Nobody gets credit for time in which it had nothing to start.
             tenancy.pass_ = base
-        lane_shelf.put(self, first.seat, tenancy.pass_, shelf.next_aim())
+        lane_shelf.put(self, first.seat, tenancy.pass_, self.next_aim())
 
 
 class Lane:
@@ -240,7 +245,7 @@ class LaneTier:
             tier: TenancyTier | None = shelf.first()
             if tier is None:
                 return None
-            turn = tier.first(now_ms)
+            turn = tier.next_turn(now_ms)
             if turn is not None and tier.tenancy.pass_ == tier.rank:
                 return turn
             # Its clock was moved on by its other tier.

@@ -108,7 +108,19 @@ def finish(book: Book, job: Job, now_ms: int) -> None:
     queue = book.queues[job.queue]
     queue.rules.kind(job.spec.kind).ran(run_ms)
     leave(book, job, DONE)
-    book.write(job, events.Acked(now_ms, *whose(job), job.attempt, run_ms))
+    spec = job.spec
+    acked = events.Acked(
+        now_ms,
+        job.seq,
+        job.generation,
+        job.queue,
+        job.slo_ms,
+        spec.tenant,
+        spec.kind,
+        job.attempt,
+        run_ms,
+    )
+    book.write(job, acked)
 
 
 def leave(book: Book, job: Job, state: JobState) -> None:
@@ -203,7 +215,7 @@ def whose(job: Job) -> tuple[int, int, str, int, str, str]:
 
 def opening_ms(job: Job, config: QueueConfig, at_ms: int) -> int:
     """`at_ms`, or the next moment after it at which the job's window is open."""
-    windows = job.spec.windows if job.spec.windows is not None else config.windows
+    windows = job.spec.windows or config.windows
     return at_ms if windows is None else windows.opens_ms(at_ms)
 
 

@@ -89,9 +89,6 @@ class Gauge:
         if cost > 1 and self.big is None and self.units(cost) > 1:
             self.big = member
 
-    def expect(self, member: Parked) -> None:
-        """`member` has a job that will ask for units when its turn comes."""
-
     def forget(self, member: Parked) -> None:
         """`member` started, or waits elsewhere: it has no call on units here."""
         if self.big is member:

@@ -41,9 +41,9 @@ class Parking:
             if turn.count > 1:
                 self.reconsider(turn, now_ms, is_big_only=job.cost > 0)
             elif turn.parked_on is None and not turn.strand.lane.is_exempt:
-                self.park_capped(turn, now_ms)
+                self.park_full(turn, now_ms)
             turn.seat_at(strand_ms)
-            for gauge in turn.strand.gauges:
+            for gauge in turn.strand.shares:
                 gauge.expect(turn)
 
     def stop(
@@ -68,20 +68,17 @@ class Parking:
                 if member is gate:
                     gate.queue.reseat()
 
-    def park_capped(self, turn: Turn, now_ms: int) -> None:
-        """A tenant that has reached its cap parks at once, and not when next chosen.
+    def park_full(self, turn: Turn, now_ms: int) -> None:
+        """Where a limit is used up a turn parks at once, and not when next chosen.
 
         But for a head that would reserve units: only one that was chosen may do that.
+        Shares and rates are left to the choice, too, as they may lend or come back.
         """
-        head = turn.head()
-        assert head is not None
-        if head.cost > 1:
-            return
-        for gauge in turn.tenancy.rule.gauges:
-            if not gauge.fits(head.cost, turn, now_ms):
-                gauge.park(turn, head.cost, now_ms)
-                if isinstance(gauge, RateGauge):
-                    self._watch(gauge, now_ms)
+        for gauge in (*turn.strand.gauges, *turn.tenancy.rule.gauges):
+            if gauge.used >= gauge.max and type(gauge) is Gauge:
+                head = turn.head()
+                if head is not None and head.cost == 1:
+                    gauge.park(turn, 1, now_ms)
                 return
 
     def fire(self, timer: Strand | RateGauge, now_ms: int) -> None:

@@ -184,21 +184,20 @@ class Partition:
         book = self.book
         jobs: list[Job] = []
         while len(jobs) < command.max:
-            turn = book.dispatch.next(board, now_ms)
-            if turn is None:
+            job = book.dispatch.next(board, now_ms)
+            if job is None:
                 if book.dispatch.is_unsettled and command.wait_until_ms <= now_ms:
                     # This caller can't be told to wait for the rest.
                     continue
                 break
-            job = turn.head()
-            assert job is not None
-            queue = turn.strand.lane.queue
+            queue = book.queues[job.queue]
+            config = queue.rules.config
             lease_ms = command.lease_ms
             if lease_ms is None:
-                lease_ms = queue.rules.config.lease_ms
+                lease_ms = config.lease_ms
             life.lease(book, job, now_ms + lease_ms, command.worker, now_ms)
             board.starts += 1
-            if queue.rules.config.floor:
+            if config.floor:
                 board.restart_floor(queue)
             jobs.append(job)
         return jobs

@@ -25,6 +25,7 @@ from headway.core.limits import Gauge
 from headway.core.promise import Board
 from headway.core.replies import ReplyBook
 from headway.core.rules import Rules, margin_ms
+from headway.core.shares import ShareGauge
 from headway.core.shelf import NEVER
 from headway.core.turn import Turn
 
@@ -219,7 +220,8 @@ class Queue:
         if key:
             strand.windows = key[0]
             strand.closes_ms = NEVER if strand.windows is None else -1
-            strand.gauges = rules.strand_gauges(key)
+            strand.gauges = gauges = rules.strand_gauges(key)
+            strand.shares = tuple(x for x in gauges if isinstance(x, ShareGauge))
         lane.strands[key] = strand
         if "kind" in rules.dims:
             strand.kind = key[1 + rules.dims.index("kind")]

@@ -73,6 +73,7 @@ class Rules:
         # Without turns of their own, tenants are told apart by strands.
         whole = (None, "tenant") if self.is_fair else (None,)
         self.strand_limits = [x for x in limits if dimension(x) not in whole]
+        self.shares = [x for x in self.strand_limits if isinstance(x, Shares)]
         self.tenant_limits = [
             x for x in limits if self.is_fair and dimension(x) == "tenant"
         ]
@@ -187,9 +188,9 @@ class Rules:
 
 def check_shares(rules: Rules, spec: JobSpec) -> None:
     """Refuses a job that no share could ever let start."""
-    for limit in rules.strand_limits:
-        if not isinstance(limit, Shares) or spec.is_critical:
-            continue
+    if spec.is_critical:
+        return
+    for limit in rules.shares:
         value = value_of(limit.by, spec)
         if limit.percent.get(value):
             continue

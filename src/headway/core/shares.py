@@ -120,6 +120,7 @@ class ShareGauge(Gauge):
             self.big = None
 
     def expect(self, member: Parked) -> None:
+        """`member` has a job that will ask for units when its turn comes."""
         if self.used < self.share:
             self.called = member
 

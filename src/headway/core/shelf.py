@@ -1,9 +1,11 @@
 """A shelf: members in order of pass, those that are due apart from the rest.
 
-Heaps with lazy deletion: an entry counts only while its member still has that key.
+Heaps with lazy changes: passes and aims mostly rise, so an entry stays where it is when
+its member's key does, and is moved when it surfaces. An entry counts only while its
+member says that it is the one.
 """
 
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any, Final, Protocol
 
 from headway.core import defaults
@@ -24,12 +26,18 @@ class Member(Protocol):
     seat: int
     rank: int
     aim: int
+    mark: int
+    """The rank of the entry that counts among those of its seat: its own or less."""
+    call: int
+    """The aim of the entry that counts: its own or less; NEVER if there is none."""
 
     def come_due(self, now_ms: int) -> None:
         """Its aim has come: it takes its new seat."""
 
 
 Entry = tuple[int, int, Any]
+_NONE: Final[list[Entry]] = []
+"""Stands for the heaps of a shelf that never had two members; nobody writes to it."""
 
 
 class Shelf:
@@ -38,11 +46,11 @@ class Shelf:
     __slots__ = ("ahead", "due", "fresh", "size", "solo", "top")
 
     def __init__(self) -> None:
-        self.due: list[Entry] = []
+        self.due = _NONE
         """By pass: members whose aim has come."""
-        self.fresh: list[Entry] = []
+        self.fresh = _NONE
         """By pass: the others."""
-        self.ahead: list[Entry] = []
+        self.ahead = _NONE
         """By the time at which a member is due, or has more that is due."""
         self.size = 0
         self.solo: Any = None
@@ -53,42 +61,28 @@ class Shelf:
     def put(self, member: Member, seat: int, rank: int, aim: int) -> None:
         """Seats a member, or moves it. `aim` is when it must be looked at again."""
         if member.home is not self:
-            member.home = self
-            self.size += 1
-            if self.size == 1:
-                self.solo = member
-            else:
-                member.seat = OFF
-                member.aim = -1
-                if self.solo is not None:
-                    self._make_room()
+            self._join(member)
         if self.solo is member:
             member.rank = rank
             member.seat = seat
             member.aim = aim
             return
         if member.rank != rank or member.seat != seat:
+            if member.seat != seat or rank < member.mark:
+                self._enter(member, seat, rank)
             member.rank = rank
             member.seat = seat
-            heap = self.due if seat == DUE else self.fresh
-            number = member.number
-            heappush(heap, (rank, number, member))
             top = self.top
             if top is member:
                 self.top = None
             elif top is not None and (
                 seat > top.seat
-                or (seat == top.seat and (rank, number) < (top.rank, top.number))
+                or (seat == top.seat and (rank, member.number) < (top.rank, top.number))
             ):
                 self.top = member
-            if len(heap) > 64 and len(heap) > 4 * self.size:
-                self._compact()
-        if member.aim != aim:
-            member.aim = aim
-            if aim < NEVER:
-                heappush(self.ahead, (aim, member.number, member))
-                if len(self.ahead) > 64 and len(self.ahead) > 4 * self.size:
-                    self._compact()
+        member.aim = aim
+        if aim < member.call:
+            self._call(member, aim)
 
     def off(self, member: Member) -> None:
         """Takes a member away; its entries are dropped when they surface."""
@@ -116,8 +110,12 @@ class Shelf:
         ahead = self.ahead
         while ahead and ahead[0][0] <= now_ms:
             aim, _, member = heappop(ahead)
-            if member.home is self and member.aim == aim:
-                member.come_due(now_ms)
+            if member.home is self and member.call == aim:
+                member.call = NEVER
+                if member.aim == aim:
+                    member.come_due(now_ms)
+                elif member.aim < NEVER:
+                    self._call(member, member.aim)
 
     def first(self) -> Any:
         """The lowest pass among the due, else among the fresh; None when empty."""
@@ -125,34 +123,19 @@ class Shelf:
             return self.solo
         if self.top is not None:
             return self.top
-        heap = self.due
-        while heap:
-            rank, _, member = heap[0]
-            if member.home is self and member.rank == rank and member.seat == DUE:
-                self.top = member
-                return member
-            heappop(heap)
-        heap = self.fresh
-        while heap:
-            rank, _, member = heap[0]
-            if member.home is self and member.rank == rank and member.seat == FRESH:
-                self.top = member
-                return member
-            heappop(heap)
-        return None
+        first = self._first_of(self.due, DUE)
+        if first is None:
+            first = self._first_of(self.fresh, FRESH)
+        self.top = first
+        return first
 
     def lowest(self) -> Any:
         """The lowest pass of all, due or not."""
         first = self.first()
         if first is None or first.seat == FRESH or self.solo is not None:
             return first
-        fresh = self.fresh
-        while fresh:
-            rank, _, member = fresh[0]
-            if member.home is self and member.rank == rank and member.seat == FRESH:
-                return member if rank < first.rank else first
-            heappop(fresh)
-        return first
+        fresh = self._first_of(self.fresh, FRESH)
+        return first if fresh is None or fresh.rank >= first.rank else fresh
 
     def has_due(self) -> bool:
         first = self.first()
@@ -164,20 +147,62 @@ class Shelf:
             return int(self.solo.aim)
         ahead = self.ahead
         while ahead:
-            aim, _, member = ahead[0]
-            if member.home is self and member.aim == aim:
-                return aim
+            aim, number, member = ahead[0]
+            if member.home is self and member.call == aim:
+                later: int = member.aim
+                if later == aim:
+                    return later
+                member.call = later
+                if later < NEVER:
+                    heapreplace(ahead, (later, number, member))
+                    continue
             heappop(ahead)
         return NEVER
 
-    def _make_room(self) -> None:
-        """A second member comes: the first takes its places in the heaps."""
+    def _first_of(self, heap: list[Entry], seat: int) -> Any:
+        while heap:
+            mark, number, member = heap[0]
+            if member.home is self and member.seat == seat and member.mark == mark:
+                rank = member.rank
+                if rank == mark:
+                    return member
+                member.mark = rank
+                heapreplace(heap, (rank, number, member))
+            else:
+                heappop(heap)
+        return None
+
+    def _join(self, member: Member) -> None:
+        member.home = self
+        self.size += 1
+        if self.size == 1:
+            self.solo = member
+            return
+        member.seat = OFF
+        member.call = NEVER
         solo = self.solo
-        self.solo = None
-        heap = self.due if solo.seat == DUE else self.fresh
-        heappush(heap, (solo.rank, solo.number, solo))
-        if solo.aim < NEVER:
-            heappush(self.ahead, (solo.aim, solo.number, solo))
+        if solo is not None:
+            # A second member comes: the first takes its places in the heaps.
+            self.solo = None
+            if self.due is _NONE:
+                self.due, self.fresh, self.ahead = [], [], []
+            self._enter(solo, solo.seat, solo.rank)
+            solo.call = NEVER
+            if solo.aim < NEVER:
+                self._call(solo, solo.aim)
+
+    def _enter(self, member: Member, seat: int, rank: int) -> None:
+        member.mark = rank
+        heap = self.due if seat == DUE else self.fresh
+        heappush(heap, (rank, member.number, member))
+        if len(heap) > 64 and len(heap) > 4 * self.size:
+            self._compact()
+
+    def _call(self, member: Member, aim: int) -> None:
+        member.call = aim
+        heappush(self.ahead, (aim, member.number, member))
+        if len(self.ahead) > 64 and len(self.ahead) > 4 * self.size:
+            self._compact()
 
     def _compact(self) -> None:
         """Drops stale entries, and all but one of a member's equal ones."""
@@ -186,7 +211,7 @@ class Shelf:
                 entry[1]: entry
                 for entry in heap
                 if entry[2].home is self
-                and entry[2].rank == entry[0]
+                and entry[2].mark == entry[0]
                 and entry[2].seat == seat
             }
             heap[:] = kept.values()
@@ -194,7 +219,7 @@ class Shelf:
         aims = {
             entry[1]: entry
             for entry in self.ahead
-            if entry[2].home is self and entry[2].aim == entry[0]
+            if entry[2].home is self and entry[2].call == entry[0]
         }
         self.ahead[:] = aims.values()
         heapify(self.ahead)

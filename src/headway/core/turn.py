@@ -25,6 +25,7 @@ class Turn:
 
     __slots__ = (
         "aim",
+        "call",
         "called_by",
         "count",
         "held_ms",
@@ -32,6 +33,7 @@ class Turn:
         "is_emptied",
         "is_shedding",
         "late",
+        "mark",
         "number",
         "parked_on",
         "place",
@@ -71,6 +73,8 @@ class Turn:
         self.seat = OFF
         self.rank = -1
         self.aim = -1
+        self.mark = -1
+        self.call = NEVER
 
     def add(self, key: tuple[int, int], job: Job) -> None:
         heappush(self.rows, (*key, job.seq, job))
@@ -150,10 +154,10 @@ class Turn:
         self.held_ms = held_ms
         aim = job.run_at_ms - job.shift_ms + lane.aim_ms + tenancy.rule.held_ms
         if aim <= now_ms:
-            tier.shelf.put(self, DUE, rank, NEVER)
+            tier.put(self, DUE, rank, NEVER)
         else:
             # On the shelf turns of several strands meet, so in their queue's time.
-            tier.shelf.put(self, FRESH, rank, aim + held_ms)
+            tier.put(self, FRESH, rank, aim + held_ms)
         tier.reseat()
 
     def lane_number(self) -> int:
