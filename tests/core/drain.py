@@ -45,5 +45,6 @@ def drain(fuzz: Fuzz) -> None:
         next_ms = fuzz.partition.next_ms()
         fuzz.pass_ms(max(1_000, 0 if next_ms is None else next_ms - fuzz.now_ms))
     assert fuzz.history.open_jobs() == [], "invariants 1 and 29"
-    dead = {seq for seq, job in fuzz.book.jobs.items() if job.state is JobState.DEAD}
-    assert set(fuzz.book.jobs) == dead
+    jobs = fuzz.all_jobs()
+    dead = {seq for seq, job in jobs.items() if job.state is JobState.DEAD}
+    assert set(jobs) == dead

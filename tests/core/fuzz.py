@@ -86,6 +86,10 @@ class Fuzz:
         """The partition that is played with, or what stands in for one."""
         return Partition()
 
+    def all_jobs(self) -> dict[int, Job]:
+        """Every open or dead job, wherever it is."""
+        return self.book.jobs
+
     def play(self, story: Sequence[Step]) -> None:
         for verb, one, two in story:
             VERBS[verb](self, one, two)
@@ -101,7 +105,7 @@ class Fuzz:
                 self.rules.told(command)
         self._check_starts(decision)
         for event in decision.events:
-            self.rules.happened(event)
+            self.rules.happened(event, decision.jobs)
         self.history.follow(decision, self.now_ms)
         self.asked += decision.asks
         if self.partition.next_ms() == self.now_ms:
@@ -135,9 +139,10 @@ class Fuzz:
         self._move_to(end_ms)
 
     def _move_to(self, now_ms: int) -> None:
+        jobs = self.all_jobs()
         for seq, record in self.history.records.items():
             if record.state is JobState.READY:
-                job = self.book.jobs[seq]
+                job = jobs[seq]
                 queue = self.rules.queues[job.queue]
                 record.is_lazy |= queue.is_lazy(job)
                 if queue.is_held(job):
@@ -151,7 +156,7 @@ class Fuzz:
                 self.tokens.append(event.token)
 
     def _check_after(self, unserved: list[Lease]) -> None:
-        check_counters(self.book)
+        self.check_counters()
         for queue in self.book.queues.values():
             for lane in queue.all_lanes():
                 assert lane.base >= self._bases.get(lane, 0), "invariant 13"
@@ -159,9 +164,13 @@ class Fuzz:
         callers = (*self.history.waiting, *unserved)
         served = {name for caller in callers for name in caller.queues or QUEUES}
         if served:
-            for job in self.book.jobs.values():
+            jobs = self.all_jobs()
+            for job in jobs.values():
                 if job.state is JobState.READY and job.queue in served:
-                    assert not may_start(self.rules, job, self.now_ms), job
+                    assert not may_start(self.rules, job, jobs, self.now_ms), job
+
+    def check_counters(self) -> None:
+        check_counters(self.book)
 
 
 def _unserved(commands: Sequence[Command], decision: Decision) -> list[Lease]:
@@ -196,7 +205,7 @@ def _token(fuzz: Fuzz, number: int) -> int:
 
 
 def _seq(fuzz: Fuzz, number: int) -> int:
-    seqs = list(fuzz.book.jobs) or [1]
+    seqs = list(fuzz.all_jobs()) or [1]
     return seqs[number % len(seqs)]
 
 
@@ -256,7 +265,7 @@ def _cancel(fuzz: Fuzz, one: int, two: int) -> None:
 
 
 def _redrive(fuzz: Fuzz, one: int, two: int) -> None:
-    dead = [job for job in fuzz.book.jobs.values() if job.state is JobState.DEAD]
+    dead = [job for job in fuzz.all_jobs().values() if job.state is JobState.DEAD]
     seq = dead[one % len(dead)].seq if dead else _seq(fuzz, one)
     fuzz.send(Redrive(seq))
 

@@ -139,21 +139,20 @@ class RuleModel:
                     _flag(queue.paused_kinds, kind, is_on=is_paused)
                 self._capped(queue, ("kind", kind), cap)
 
-    def restarted(self, book: Book) -> None:
+    def restarted(self, book: Book, jobs: dict[int, Job]) -> None:
         """A new owner: what runs takes its units again, by the rules as they are."""
         self.book = book
-        self.jobs.update(book.jobs)
+        self.jobs.update(jobs)
         for queue in self.queues.values():
             for seq in queue.units:
                 queue.units[seq] = {}
                 queue.take(self.jobs[seq], is_checked=False)
 
-    def happened(self, event: Any) -> None:
+    def happened(self, event: Any, jobs: dict[int, Job]) -> None:
         """Counts what starts and ends; a start must keep every rule of its queue."""
         if not isinstance(event, events.Event):
             return
-        if event.seq not in self.jobs:
-            self.jobs[event.seq] = self.book.jobs[event.seq]
+        self.jobs[event.seq] = jobs[event.seq]
         job, queue = self.jobs[event.seq], self.queues[event.queue]
         if isinstance(event, events.Leased):
             assert not queue.holds, "invariant 26"
@@ -212,7 +211,7 @@ class RuleModel:
                 queue.take(job, is_checked=False)
 
 
-def may_start(model: RuleModel, job: Job, now_ms: int) -> bool:
+def may_start(model: RuleModel, job: Job, jobs: dict[int, Job], now_ms: int) -> bool:
     """Whether nothing at all stands against a start; False where it is uncertain."""
     queue = model.queues[job.queue]
     windows = queue.windows(job)
@@ -231,7 +230,7 @@ def may_start(model: RuleModel, job: Job, now_ms: int) -> bool:
     used = queue.used()
     rivals = [
         other
-        for other in model.book.jobs.values()
+        for other in jobs.values()
         if other.queue == job.queue
         and other.state is JobState.READY
         and not other.spec.is_critical

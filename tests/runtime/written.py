@@ -6,55 +6,121 @@ import msgspec
 
 from headway.core.commands import Command, Decision
 from headway.core.job import Job
-from headway.core.partition import Partition
-from headway.runtime.records import pack_change
-from headway.runtime.recovery import recover
+from headway.core.memory import Bounds
+from headway.core.states import JobState
+from headway.runtime.clock import Clock
+from headway.runtime.owner import Owner
+from headway.runtime.records import pack_change, unpack_job
 from headway.store.memory import MemoryDisk, MemoryStore
+from headway.store.port import DEAD, HELD, SCHEDULED
 from tests.core.fuzz import Fuzz, Step
+
+ROOMY = Bounds()
+TIGHT = Bounds(jobs_max=8, turns_max=3, scheduled_max=4)
+"""Memory for hardly anything, so that nearly everything is read from the store."""
+
+
+class FixedClock(Clock):
+    def __init__(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+
+    def now_ms(self) -> int:
+        return self._now_ms
 
 
 class Written:
     """Stands in for a partition: what it decides is committed before it is told."""
 
-    def __init__(self, disk: MemoryDisk, now_ms: int) -> None:
+    def __init__(self, disk: MemoryDisk, bounds: Bounds, now_ms: int) -> None:
+        self.disk = disk
         self.store = MemoryStore(disk)
-        self.epoch = self.store.take_over()
-        self.partition = Partition()
-        self.book = self.partition.book
-        self.journal = recover(self.partition, self.store, self.epoch, now_ms)
+        self.owner = Owner(self.store, bounds)
+        self.decisions: list[Decision] = []
+        decide = self.owner.partition.decide
+
+        def recorded(commands: Sequence[Command], now_ms: int) -> Decision:
+            decision = decide(commands, now_ms)
+            self.decisions.append(decision)
+            return decision
+
+        self.owner.partition.decide = recorded  # type: ignore[method-assign]
+        self.owner.take_over(FixedClock(now_ms))
+        self.book = self.owner.partition.book
 
     def decide(self, commands: Sequence[Command], now_ms: int) -> Decision:
-        decision = self.partition.decide(commands, now_ms)
-        batch = self.journal.write(decision, self.partition.now_ms)
-        if batch is not None:
-            self.store.commit(batch, self.epoch)
-        return decision
+        """One step of the owner, with all that it decided as one decision."""
+        self.decisions.clear()
+        self.owner.step(commands, now_ms)
+        told = Decision([], {}, [], [])
+        for decision in self.decisions:
+            told.answers += decision.answers
+            told.jobs |= decision.jobs
+            told.events += decision.events
+            told.asks += decision.asks
+        return told
 
     def next_ms(self) -> int | None:
-        return self.partition.next_ms()
+        return self.owner.next_ms()
+
+    def stored(self) -> dict[int, Job]:
+        """Every job as the store has it, and as memory has it where it does."""
+        jobs = {}
+        for seq, row in self.disk.jobs.items():
+            jobs[seq] = self.book.jobs.get(seq) or unpack_job(seq, row[6], row[5])
+        return jobs
 
 
 class WrittenFuzz(Fuzz):
     """The same stories, over a partition that dies now and then."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Bounds = ROOMY) -> None:
         self.disk = MemoryDisk()
+        self.bounds = bounds
         super().__init__()
 
     def make_partition(self, now_ms: int) -> Written:
-        return Written(self.disk, now_ms)
+        return Written(self.disk, self.bounds, now_ms)
+
+    def all_jobs(self) -> dict[int, Job]:
+        written: Written = self.partition
+        return written.stored()
+
+    def check_counters(self) -> None:
+        """Invariants 14, 15 and 18 by what the store holds."""
+        written: Written = self.partition
+        rows = written.disk.jobs
+        for seq, job in self.book.jobs.items():
+            assert seq in rows, "invariant 14"
+            stored = unpack_job(seq, rows[seq][6], rows[seq][5])
+            assert stored.state is job.state, (stored.state, job.state)
+        for name, queue in self.book.queues.items():
+            counts = dict.fromkeys(JobState, 0)
+            for job in self.all_jobs().values():
+                counts[job.state] += job.queue == name
+            assert queue.ready == counts[JobState.READY], "invariant 18"
+            assert queue.scheduled == counts[JobState.SCHEDULED], "invariant 18"
+            assert queue.leased == counts[JobState.LEASED], "invariant 18"
+            assert queue.waiting == counts[JobState.WAITING], "invariant 18"
+            assert queue.dead == counts[JobState.DEAD], "invariant 18"
+        for seq, row in rows.items():
+            state = self.all_jobs()[seq].state
+            assert (row[1] == DEAD) == (state is JobState.DEAD)
+            assert (row[1] == SCHEDULED) == (state is JobState.SCHEDULED)
+            assert (row[1] == HELD) >= (state in (JobState.LEASED, JobState.WAITING))
+            if row[1] == HELD:
+                assert seq in self.book.jobs, "what is held is in memory"
 
     def restart(self) -> None:
         """Callers that waited are gone; everything else is as it was."""
         self.send()
-        before = snapshot(self.book.jobs)
+        before = snapshot(self.all_jobs())
         self.partition = self.make_partition(self.now_ms)
         self.book = self.partition.book
         self.history.waiting.clear()
         self.asked.clear()
         self._bases.clear()
-        assert snapshot(self.book.jobs) == before, "invariant 1"
-        self.rules.restarted(self.book)
+        assert snapshot(self.all_jobs()) == before, "invariant 1"
+        self.rules.restarted(self.book, self.all_jobs())
         self.send()
 
     def play_with_restarts(self, story: Sequence[Step], every: int) -> None:

@@ -27,6 +27,18 @@ class Cron:
         self.next_ms: int | None = None
 
 
+class Near:
+    """Scheduled jobs that are in memory: those whose time comes first."""
+
+    __slots__ = ("cut", "jobs")
+
+    def __init__(self) -> None:
+        self.jobs: dict[int, Job] = {}
+        """Kept up to date only where a store holds the rest."""
+        self.cut: tuple[int, int, int] | None = None
+        """Those above this may be missing."""
+
+
 class Book:
     """Jobs, leases, queues and timers of one partition."""
 
@@ -40,6 +52,9 @@ class Book:
         """Open and dead jobs by seq."""
         self.leases: dict[int, Job] = {}
         """Leased jobs by token."""
+        self.near = Near()
+        self.visited: list[int] = []
+        """Jobs that were read from the store because somebody asked for them."""
         self.last_seq = 0
         self.last_token = 0
         self.decision = Decision([], {}, [], [])
@@ -48,6 +63,7 @@ class Book:
         self.decision = Decision([], {}, [], [])
         self.dispatch.parking.asks = self.decision.asks
         self.shared.facts = self.decision.facts
+        self.shared.moved = self.decision.moved
         self.dispatch.may_lend = True
 
     def write(self, job: Job, event: msgspec.Struct) -> None:
@@ -81,6 +97,12 @@ class Book:
         if job is None:
             raise LeaseLost(f"lease {token} is over")
         return job
+
+    def disarm(self, job: Job) -> None:
+        """The job leaves memory: its timer goes with it."""
+        if job.timer_ms:
+            self.timers.remove(job, job.timer_ms)
+            job.timer_ms = 0
 
     def arm(self, job: Job) -> None:
         """Sets the job's one timer to the next moment that matters in its state."""

@@ -171,6 +171,31 @@ class Tick(msgspec.Struct, eq=False):
     """Nothing but the passing of time."""
 
 
+class Fetched(msgspec.Struct, eq=False):
+    """What the store had of something that was to be read. Nobody is answered."""
+
+    source: object
+    """The turn, the lane or the scheduled jobs; None for jobs by their identity."""
+    jobs: list[Job]
+    is_end: bool = True
+    """The store has no more of it."""
+    names: list[bytes] = []
+    """Of a lane: the turn of each job, under which it is written."""
+    each: int = 0
+    """Of a lane: how many jobs of a turn were asked for."""
+    is_full: bool = False
+    """Memory holds as many turns as it may."""
+
+    def groups(self) -> list[tuple[bytes, list[Job]]]:
+        """The jobs of each turn."""
+        found: list[tuple[bytes, list[Job]]] = []
+        for name, job in zip(self.names, self.jobs, strict=True):
+            if not found or found[-1][0] != name:
+                found.append((name, []))
+            found[-1][1].append(job)
+        return found
+
+
 Command = (
     Enqueue
     | Lease
@@ -192,6 +217,7 @@ Command = (
     | PutSchedule
     | DropSchedule
     | Tick
+    | Fetched
 )
 
 
@@ -260,5 +286,7 @@ class Decision(msgspec.Struct, eq=False):
     """Jobs about which the throttler of their queue must be asked."""
     facts: dict[Fact, None] = {}
     """What else changed, apart from jobs."""
+    moved: dict[int, Job] = {}
+    """Jobs that stand elsewhere now, and are the same in everything else."""
     keys: list[tuple[str, str, int, bytes, int]] = []
     """Idempotency keys met for the first time: queue, key, seq, fingerprint, time."""

@@ -5,6 +5,7 @@ from typing import Final
 from headway.core.delivery import START, check
 from headway.core.entitlement import EARLY, LEVEL_MS, SLOT, Account, want_of
 from headway.core.job import Job
+from headway.core.lane import Lane
 from headway.core.parking import Parking, Timer, change_tier, pass_on
 from headway.core.promise import Board
 from headway.core.queue import Queue, Shared
@@ -18,6 +19,8 @@ COST_MAX_MS: Final = 10_000
 STOPS_MAX: Final = 512
 """Turns put out of the way at one go: a limit that fills under a million tenants is
 worked off in pieces, and other commands come in between."""
+READ_BELOW: Final = 16
+"""With fewer jobs than this a turn is read on, if the store has more of it."""
 RELAX_TURNS: Final = 64
 """Turns let back within their share at one go."""
 
@@ -116,6 +119,9 @@ class Dispatch:
                 continue
             if turn.is_shedding and self._shed(turn, now_ms):
                 continue
+            cold = turn.strand.lane.cold
+            if cold is not None and cold.holds_back(turn.tenancy.pass_):
+                return None
             job = turn.head()
             outcome = check(turn, job, ledger, now_ms)
             if outcome is START:
@@ -229,8 +235,36 @@ class Dispatch:
             # Nobody waits, so nobody is owed anything.
             lane.base = lane.top
         queue.ready -= 1
-        if turn.count == 0:
+        if lane.cold is not None:
+            lane.cold.is_idle = False
+        if turn.cut is not None and turn.count < READ_BELOW:
+            self._read_on(lane, turn)
+        elif turn.count == 0:
             queue.drop_turn(turn)
+
+    def _read_on(self, lane: Lane, turn: Turn) -> None:
+        """The store has more of this turn; a lane that is read in rounds comes by."""
+        if lane.cold is None:
+            self.shared.reads[turn] = None
+        elif turn.count == 0:
+            lane.cold.is_clean = False
+            lane.queue.drop_turn(turn)
+
+    def put_back(self, queue: Queue, job: Job, now_ms: int) -> None:
+        """A job that is counted already comes from the store."""
+        self.add(queue, job, now_ms)
+        queue.ready -= 1
+        assert job.turn is not None
+        job.turn.strand.lane.ready -= 1
+
+    def take_out(self, job: Job, now_ms: int) -> None:
+        """The job goes from memory, and stays in the store."""
+        turn = job.turn
+        assert turn is not None
+        turn.remove(job)
+        turn.tenancy.ready -= 1
+        if turn.tenancy.name:
+            self.ledger.wants(turn.tenancy.account, -job.want, now_ms)
 
     def _take_units(self, turn: Turn, job: Job, now_ms: int) -> None:
         """Counts the start against every limit; nothing is reserved for it any more."""

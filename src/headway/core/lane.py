@@ -137,6 +137,60 @@ class TenancyTier(Shelf):
         lane_shelf.put(self, first.seat, tenancy.pass_, self.next_aim())
 
 
+class Cold:
+    """Turns of a lane that are in the store only, and how far they were read.
+
+    They are read in the order of their names, round after round. In a round everybody
+    is served up to the same pass: who was served waits until the round has been read.
+    """
+
+    __slots__ = ("after", "is_clean", "is_idle", "is_read", "lane", "pass_")
+
+    def __init__(self, lane: "Lane") -> None:
+        self.lane = lane
+        self.pass_ = lane.base
+        self.after: bytes | None = None
+        """The last turn that was read in this round; None at its beginning."""
+        self.is_read = False
+        """The round has been read to its end."""
+        self.is_clean = True
+        """Everything that was met in this round is in memory."""
+        self.is_idle = False
+        """A whole round let nothing start: there is no use in another one yet."""
+
+    def holds_back(self, pass_: int) -> bool:
+        """Whether others are to be read before one of this pass is served."""
+        if self.is_read:
+            if pass_ <= self.pass_:
+                return False
+            self._begin(pass_)
+        elif pass_ <= self.pass_ and not self.lane.is_ranked:
+            return False
+        self.want()
+        return True
+
+    def expect(self, turn: Turn) -> None:
+        """Of this turn nothing was read: the round under way meets it, or the next."""
+        if self.after is not None and turn.name() <= self.after:
+            self.is_clean = False
+        self.is_idle = False
+        self.want()
+
+    def want(self) -> None:
+        """Asks for more to be read, unless it would be to no use."""
+        if self.is_read and not self.is_idle:
+            self._begin(self.pass_)
+            self.is_idle = True
+        if not self.is_read:
+            self.lane.queue.shared.reads[self.lane] = None
+
+    def _begin(self, pass_: int) -> None:
+        self.pass_ = pass_
+        self.after = None
+        self.is_read = False
+        self.is_clean = True
+
+
 class Lane:
     """The ready jobs of one queue and one SLO: the unit of promise.
 
@@ -148,6 +202,7 @@ class Lane:
         "aim_ms",
         "base",
         "clock",
+        "cold",
         "entitled",
         "is_exempt",
         "is_ranked",
@@ -185,6 +240,8 @@ class Lane:
         self.ready = 0
         self.place = 0
         """Under which number the owner writes its jobs; 0 until it has."""
+        self.cold: Cold | None = None
+        """What of it is in the store only; None while memory knows all of its turns."""
         self.strands: dict[tuple[object, ...], Strand] = {}
         self.tenancies: dict[str, Tenancy] = {}
         self.entitled = LaneTier(self, ENTITLED, queue.shared.next_number())
@@ -260,6 +317,8 @@ class LaneTier:
         first: TenancyTier | None = self.shelf.first()
         lane = self.lane
         if first is None or lane.queue.gate.stops(lane):
+            if lane.cold is not None:
+                lane.cold.want()
             self.is_due = False
             self.rank = self.aim = -1
             return

@@ -197,7 +197,10 @@ class Parking:
         turn.tenancy.ready -= 1
         turn.strand.lane.ready -= 1
         if turn.count == 0:
-            queue.drop_turn(turn)
+            if turn.cut is None:
+                queue.drop_turn(turn)
+            else:
+                self.shared.reads[turn] = None
         turn.seat_at(turn.strand.now(now_ms))
         target = queue.turn_of(job, now_ms)
         target.strand.lane.ready += 1
@@ -206,6 +209,7 @@ class Parking:
         # Time that it was held stays to its credit.
         job.shift_ms += _clocks_ms(target, now_ms) - clocks_ms
         self.join(target, job, strand_ms, now_ms)
+        self.shared.moved[job.seq] = job
 
     def _want_moves(
         self, job: Job, source: Tenancy, target: Tenancy, now_ms: int

@@ -6,7 +6,7 @@ One state machine in one order. It never waits, reads no clock and does no I/O.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headway.core import intake, leases, life, rulings, schedules, waits
+from headway.core import intake, leases, life, memory, rulings, schedules, waits
 from headway.core.book import Book, Cron
 from headway.core.commands import (
     Ack,
@@ -19,6 +19,7 @@ from headway.core.commands import (
     DropSchedule,
     Enqueue,
     Extend,
+    Fetched,
     Granted,
     Judge,
     Lease,
@@ -63,6 +64,7 @@ _HANDLERS: dict[type, Handler] = {
     PutSchedule: schedules.put,
     DropSchedule: schedules.drop,
     Tick: lambda book, command, now_ms: Changed(0),
+    Fetched: memory.take_in,
 }
 
 
@@ -85,6 +87,8 @@ class Partition:
         self._stirred: dict[Board, None] = {}
         """Boards with callers waiting, to which something was posted."""
         self._waits = 0
+        self._partial: dict[Lease, list[Job]] = {}
+        """Callers who wait for nothing but what is being read, and what they have."""
         self._handlers: dict[type, Handler] = {
             **_HANDLERS,
             Lease: self._lease,
@@ -113,6 +117,9 @@ class Partition:
             book.dispatch.parking.wake_some(now_ms)
         if self._stirred:
             self._serve_waiters(now_ms)
+        if self._partial and not book.shared.reads:
+            for lease in list(self._partial):
+                self._give_up(lease)
         return decision
 
     def next_ms(self) -> int | None:
@@ -159,14 +166,18 @@ class Partition:
                 raise BadValue("wait_ms", command.wait_ms, "must be a duration")
             command.wait_until_ms = now_ms + command.wait_ms
         board = self._board(command.queues)
-        jobs = [] if board.waiters else self._grant(board, command, now_ms)
-        if jobs or command.wait_until_ms <= now_ms:
-            return Granted(jobs)
+        jobs = [] if board.waiters else self._grant(board, command, 0, now_ms)
+        is_hurried = bool(jobs) or command.wait_until_ms <= now_ms
+        if is_hurried:
+            if len(jobs) == command.max or not book.shared.reads:
+                return Granted(jobs)
+            # There may be more in the store: that is read first.
+            self._partial[command] = jobs
         self._waits += 1
         board.waiters[command] = self._waits
-        book.shared.ledger.idle += command.max
+        book.shared.ledger.idle += command.max - len(jobs)
         book.dispatch.parking.slots_joined(now_ms)
-        if command.wait_until_ms < TIME_MAX_MS:
+        if not is_hurried and command.wait_until_ms < TIME_MAX_MS:
             book.timers.add(command, command.wait_until_ms)
         self._stirred[board] = None
         return None
@@ -175,15 +186,14 @@ class Partition:
         lease = command.lease
         if lease not in self._board(lease.queues).waiters:
             return Changed(0)
-        if lease.wait_until_ms < TIME_MAX_MS:
-            book.timers.remove(lease, lease.wait_until_ms)
+        self._forget_timer(lease)
         self._give_up(lease)
         return Changed(1)
 
-    def _grant(self, board: Board, command: Lease, now_ms: int) -> list[Job]:
+    def _grant(self, board: Board, command: Lease, has: int, now_ms: int) -> list[Job]:
         book = self.book
         jobs: list[Job] = []
-        while len(jobs) < command.max:
+        while has + len(jobs) < command.max:
             job = book.dispatch.next(board, now_ms)
             if job is None:
                 if book.dispatch.is_unsettled and command.wait_until_ms <= now_ms:
@@ -211,24 +221,33 @@ class Partition:
                 del stirred[board]
                 continue
             command = next(iter(board.waiters))
-            jobs = self._grant(board, command, now_ms)
+            partial = self._partial.get(command, [])
+            jobs = self._grant(board, command, len(partial), now_ms)
             if not jobs:
                 if self.book.dispatch.is_unsettled:
                     return
                 del stirred[board]
                 continue
-            del board.waiters[command]
-            self.book.shared.ledger.idle -= command.max
-            if command.wait_until_ms < TIME_MAX_MS:
-                self.book.timers.remove(command, command.wait_until_ms)
-            self.book.decision.answers.append((command, Granted(jobs)))
+            self.book.shared.ledger.idle -= len(jobs)
+            partial += jobs
+            self._forget_timer(command)
+            self._partial[command] = partial
+            if len(partial) == command.max or not self.book.shared.reads:
+                self._give_up(command)
+            else:
+                del stirred[board]
+
+    def _forget_timer(self, command: Lease) -> None:
+        if command not in self._partial and command.wait_until_ms < TIME_MAX_MS:
+            self.book.timers.remove(command, command.wait_until_ms)
 
     def _give_up(self, command: Lease) -> None:
-        """The caller's wait is over: it gets an empty answer."""
+        """The caller's wait is over: it gets what it was granted, if anything."""
         board = self._board(command.queues)
+        jobs = self._partial.pop(command, [])
         if board.waiters.pop(command, None) is not None:
-            self.book.shared.ledger.idle -= command.max
-            self.book.decision.answers.append((command, Granted([])))
+            self.book.shared.ledger.idle -= command.max - len(jobs)
+            self.book.decision.answers.append((command, Granted(jobs)))
 
     def _board(self, queues: tuple[str, ...] | None) -> Board:
         key = None if queues is None else tuple(sorted(set(queues)))

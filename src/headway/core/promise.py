@@ -71,6 +71,11 @@ class Board:
             heap[:] = kept.values()
             heapify(heap)
 
+    def stir(self) -> None:
+        """There may be something to start: callers who wait are to be looked at."""
+        if self.waiters:
+            self._stirred[self] = None
+
     def pick(self, now_ms: int, ledger: "Ledger") -> LaneTier | None:
         """The lane to serve next, None when there is nothing to start."""
         if self._floor_next:

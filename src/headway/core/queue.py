@@ -27,7 +27,7 @@ from headway.core.replies import ReplyBook
 from headway.core.rules import Rules, margin_ms
 from headway.core.shares import ShareGauge
 from headway.core.shelf import NEVER
-from headway.core.turn import Turn
+from headway.core.turn import NOTHING_READ, Turn
 
 EMPTIES: Final = 1_024
 """Empty turns kept in a queue before the oldest are dropped..."""
@@ -47,6 +47,17 @@ class Shared(msgspec.Struct, eq=False):
     numbers: int = 0
     since_ms: int = 0
     """When this partition was restored: what its rates let pass before is unknown."""
+    turns: int = 0
+    """Turns in memory."""
+    is_bounded: bool = False
+    """A store holds everything, and memory only what is next."""
+    grown: dict[Turn, None] = {}
+    """Turns that may hold more than they should, now that they have grown."""
+    new_turns: list[Turn] = []
+    reads: dict[object, None] = {}
+    """What is to be read from the store before those who wait are told to go."""
+    moved: dict[int, Job] = {}
+    """Jobs that the decision under way has put elsewhere, and nothing else."""
     facts: dict[Fact, None] = {}
     """What the decision under way has changed apart from jobs."""
     commit_ms: int = 0
@@ -131,9 +142,7 @@ class Queue:
         spec = job.spec
         rules = self.rules
         is_exempt = spec.is_critical or job.holds != ()
-        lane = (self.exempt if is_exempt else self.lanes).get(job.slo_ms)
-        if lane is None:
-            lane = self._lane(job.slo_ms, is_exempt=is_exempt)
+        lane = self.lane(job.slo_ms, is_exempt=is_exempt)
         key = rules.strand_key(spec)
         strand = lane.strands.get(key)
         if strand is None or strand.shape != rules.shape:
@@ -142,10 +151,15 @@ class Queue:
         turn = strand.turns.get(name)
         if turn is None:
             tenancy = self._tenancy(lane, name, now_ms)
-            turn = Turn(strand, tenancy, self.shared.next_number())
-            tenancy.turns += 1
+            turn = self._turn(strand, tenancy)
             strand.turns[name] = turn
         return turn
+
+    def lane(self, slo_ms: int, *, is_exempt: bool) -> Lane:
+        """The lane, made if it is not there yet."""
+        lanes = self.exempt if is_exempt else self.lanes
+        lane = lanes.get(slo_ms)
+        return self._lane(slo_ms, is_exempt=is_exempt) if lane is None else lane
 
     def own_rule(self, tenant: str) -> TenantRule:
         """The rule of one tenant alone, made if nothing was said of it before."""
@@ -235,6 +249,18 @@ class Queue:
                 strand.hold(TENANT, now_ms, is_on=True)
         return strand
 
+    def _turn(self, strand: Strand, tenancy: Tenancy) -> Turn:
+        shared = self.shared
+        turn = Turn(strand, tenancy, shared.next_number())
+        tenancy.turns += 1
+        shared.turns += 1
+        if shared.is_bounded:
+            shared.new_turns.append(turn)
+            if strand.lane.cold is not None:
+                turn.cut = NOTHING_READ
+                strand.lane.cold.expect(turn)
+        return turn
+
     def _tenancy(self, lane: Lane, name: str, now_ms: int) -> Tenancy:
         tenancy = lane.tenancies.get(name)
         if tenancy is None:
@@ -263,6 +289,7 @@ class Queue:
         if strand.turns.get(name) is not turn:
             return
         del strand.turns[name]
+        self.shared.turns -= 1
         if strand.key and not strand.turns and lane.strands.get(strand.key) is strand:
             del lane.strands[strand.key]
         tenancy.turns -= 1

@@ -1,6 +1,6 @@
-"""A job that was written down takes its place in a new book.
+"""Jobs that hold something take their places in a new book.
 
-Nothing happens to the job by that: no event, no attempt, and what it held it holds.
+Nothing happens to a job by that: no event, no attempt, and what it held it holds.
 """
 
 from headway.core.book import Book
@@ -20,36 +20,26 @@ def begin(book: Book, now_ms: int) -> None:
 
 
 def restore_job(book: Book, job: Job, now_ms: int) -> None:
-    """Puts the job where it stood. Its queue and the rules of it are there already."""
+    """Puts a job that holds something where it stood; it is counted already.
+
+    Its queue and the rules of it are there. Other jobs are read when they are needed.
+    """
     queue = book.queues[job.queue]
     book.jobs[job.seq] = job
-    match job.state:
-        case JobState.SCHEDULED:
-            queue.scheduled += 1
-        case JobState.READY:
-            _restore_ready(book, queue, job, now_ms)
-        case JobState.LEASED:
-            book.dispatch.resume(queue, job, now_ms)
-            _hold(queue, job, now_ms)
-            queue.leased += 1
-            book.leases[job.token] = job
-        case JobState.WAITING:
-            _hold(queue, job, now_ms)
-            queue.waiting += 1
-            queue.replies.resume(job.reply_key, job)
-        case JobState.DEAD:
-            queue.dead += 1
-        case _:
-            raise AssertionError(f"a {job.state} job was written down")
-    book.arm(job)
-
-
-def _restore_ready(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
-    if job.timeout_left_ms:
-        # A continuation still holds its units.
+    if job.state is JobState.LEASED:
+        book.dispatch.resume(queue, job, now_ms)
         _hold(queue, job, now_ms)
-    job.credit_ms = _held_so_far(queue, job, now_ms)
-    book.dispatch.add(queue, job, now_ms)
+        book.leases[job.token] = job
+    elif job.state is JobState.WAITING:
+        _hold(queue, job, now_ms)
+        queue.replies.resume(job.reply_key, job)
+    else:
+        assert job.state is JobState.READY, f"a {job.state} job can't be held"
+        assert job.timeout_left_ms, "only a continuation holds while it is ready"
+        _hold(queue, job, now_ms)
+        job.credit_ms = held_so_far(queue, job, now_ms)
+        book.dispatch.put_back(queue, job, now_ms)
+    book.arm(job)
 
 
 def _hold(queue: Queue, job: Job, now_ms: int) -> None:
@@ -62,7 +52,7 @@ def _hold(queue: Queue, job: Job, now_ms: int) -> None:
         )
 
 
-def _held_so_far(queue: Queue, job: Job, now_ms: int) -> int:
+def held_so_far(queue: Queue, job: Job, now_ms: int) -> int:
     """How much of its wait does not count, by the clocks that were written down.
 
     The pauses of its kind are not among them.

@@ -1,7 +1,9 @@
 """A turn: one tenant in a strand, with its ready jobs in key order."""
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from headway.core.fairness import Tenancy
 from headway.core.job import Job
@@ -17,6 +19,15 @@ OVER: Final = 1
 SHED_ROWS: Final = 64
 """Late rows put aside at one go."""
 
+LATE_MAX: Final = 256
+"""Late rows put aside of a turn that memory does not hold whole."""
+ROWS_NOTED: Final = 64
+"""A turn with more jobs than this is looked at when memory is tidied up."""
+
+Position = tuple[int, int, int]
+"""Where a job stands in its turn: its keys and its seq."""
+_encode: Final = msgspec.msgpack.Encoder().encode
+NOTHING_READ: Final[Position] = (-(2**63), -(2**63), -(2**63))
 Row = tuple[int, int, int, Job]
 
 
@@ -28,6 +39,7 @@ class Turn:
         "call",
         "called_by",
         "count",
+        "cut",
         "held_ms",
         "home",
         "is_emptied",
@@ -58,6 +70,8 @@ class Turn:
         """Its tenant has more than its share can serve: late jobs step aside."""
         self.count = 0
         """Jobs that are really here."""
+        self.cut: Position | None = None
+        """Jobs whose key is above this may be missing: they are in the store only."""
         self.is_emptied = False
         """It is among its queue's turns that were empty, at most once."""
         self.parked_on: object | None = None
@@ -80,10 +94,22 @@ class Turn:
         heappush(self.rows, (*key, job.seq, job))
         job.turn = self
         self.count += 1
+        if self.cut is not None or self.count > ROWS_NOTED:
+            shared = self.strand.lane.queue.shared
+            if shared.is_bounded:
+                shared.grown[self] = None
+
+    def name(self) -> bytes:
+        """Under which its jobs are written. Turns of one tenant lie side by side."""
+        if self.place is None:
+            self.place = place_of(self.tenancy.name, self.strand.key)
+        return self.place
 
     def head(self) -> Job | None:
         """The job to start next: of a tenant over its share, one still in time."""
         row = _first_row(self.rows, self)
+        if row is not None and self.cut is not None and row[:3] > self.cut:
+            row = None
         if self.late:
             late = _first_row(self.late, self)
             is_in_time_first = self.is_shedding and self.tier == ENTITLED
@@ -116,6 +142,9 @@ class Turn:
         rows = self.rows
         slo_ms = self.strand.lane.slo_ms + self.tenancy.rule.held_ms
         is_shed = False
+        if self.cut is not None and self.late and len(self.late) > LATE_MAX:
+            # What can be in time may be millions of rows away.
+            return False
         for _ in range(SHED_ROWS):
             row = _first_row(rows, self)
             if row is None or row[3].run_at_ms - row[3].shift_ms + slo_ms > now_ms:
@@ -176,6 +205,12 @@ class Turn:
     def unpark(self, now_ms: int) -> None:
         self.parked_on = None
         self.seat_at(self.strand.now(now_ms))
+
+
+def place_of(tenant: str, strand_key: tuple[Any, ...]) -> bytes:
+    """The name under which the jobs of a turn are written."""
+    name = tenant.encode("utf-8", "surrogatepass")
+    return name if not strand_key else name + b"\0" + _encode(strand_key)
 
 
 def _first_row(rows: list[Row], turn: Turn) -> Row | None:

@@ -1,12 +1,14 @@
 """Decisions as batches: every job that changed goes to where it now stands."""
 
+from typing import Final
+
 from headway.core import facts
 from headway.core.book import Book
 from headway.core.commands import Decision
 from headway.core.job import Job
 from headway.core.lane import Lane
+from headway.core.queue import Queue
 from headway.core.states import JobState
-from headway.core.turn import Turn
 from headway.runtime.records import (
     Chapter,
     Counts,
@@ -14,12 +16,18 @@ from headway.runtime.records import (
     pack_body,
     pack_change,
     pack_name,
-    pack_turn,
 )
-from headway.store.port import DEAD, HELD, SCHEDULED, Batch, Segment
+from headway.store.port import DEAD, HELD, SCHEDULED, Batch, Fact, Segment
 
-LANE_FACT = "lane"
+LANE_FACT: Final = "lane"
 """The kind of the facts that say which number stands for which lane."""
+COUNTS_FACT: Final = "counts"
+"""The kind of the facts that hold the counts of a queue, as of the last checkpoint."""
+CHECKPOINT_FACT: Final = "checkpoint"
+"""Up to which event the counts say all."""
+CHECKPOINT_COMMITS: Final = 256
+CHECKPOINT_BYTES: Final = 8 << 20
+"""A checkpoint comes after so many commits, or so much history."""
 
 Place = tuple[int, bytes, int, int]
 
@@ -32,38 +40,43 @@ class Journal:
         self._stored_seq = stored_seq
         self._next_event = next_event
         self._lanes: dict[tuple[str, int, bool], int] = {}
-        self._new_lanes: list[tuple[str, bytes, bytes | None]] = []
+        self._new_lanes: list[Fact] = []
+        self._commits = 0
+        self._bytes = 0
+        self._counted: set[str] = set()
+        """Queues whose counts have changed since the last checkpoint."""
 
-    def know_lane(
-        self, number: int, queue: str, slo_ms: int, *, is_exempt: bool
-    ) -> None:
+    def know_lane(self, lane: Lane, number: int) -> None:
         """A lane that has its number from before."""
-        self._lanes[queue, slo_ms, is_exempt] = number
+        self._lanes[_lane_key(lane)] = number
+        lane.place = number
+
+    def number_of(self, lane: Lane) -> int:
+        return lane.place or self._number(lane)
 
     def write(self, decision: Decision, now_ms: int) -> Batch | None:
         """The batch that makes the decision durable; None if nothing has changed."""
-        if not decision.events and not decision.facts:
+        if not decision.events and not decision.facts and not decision.moved:
             return None
         batch = Batch([], [], [], [], decision.keys)
-        queues = self._write_jobs(decision, batch, now_ms)
+        self._write_jobs(decision, batch, now_ms)
         for fact in decision.facts:
             kind, queue, name = fact
             blob = facts.pack(self._book, fact)
             batch.facts.append((kind, pack_name(queue, name), blob))
-        if self._new_lanes:
-            batch.facts += self._new_lanes
-            self._new_lanes = []
         if decision.events:
-            batch.segment = self._segment(decision, queues, now_ms)
+            batch.segment = self._segment(decision, now_ms)
+        self._checkpoint(batch)
+        # Last: the counts may be the first to name a lane.
+        batch.facts += self._new_lanes
+        self._new_lanes = []
         self._stored_seq = self._book.last_seq
         return batch
 
-    def _write_jobs(self, decision: Decision, batch: Batch, now_ms: int) -> set[str]:
+    def _write_jobs(self, decision: Decision, batch: Batch, now_ms: int) -> None:
         stored_seq = self._stored_seq
         puts, moves, ends = batch.puts, batch.moves, batch.ends
-        queues: set[str] = set()
         for seq, job in decision.jobs.items():
-            queues.add(job.queue)
             state = job.state
             if state is JobState.DONE or state is JobState.CANCELLED:
                 if seq <= stored_seq:
@@ -77,17 +90,20 @@ class Journal:
                 puts.append((seq, *place, change, pack_body(job)))
             else:
                 moves.append((*place, pack_change(job, shift_ms), seq))
-        return queues
+        for seq, job in decision.moved.items():
+            if seq not in decision.jobs and job.state is JobState.READY:
+                shift_ms = job.shift_ms and _lasting_shift_ms(job, now_ms)
+                moves.append((*self._place(job), pack_change(job, shift_ms), seq))
 
     def _place(self, job: Job) -> Place:
         match job.state:
-            case JobState.READY:
+            case JobState.READY if not job.holds:
                 turn = job.turn
                 assert turn is not None
                 lane = turn.strand.lane
                 return (
                     lane.place or self._number(lane),
-                    turn.place or _name(turn),
+                    turn.place or turn.name(),
                     *lane.queue.rules.key_of(job),
                 )
             case JobState.SCHEDULED:
@@ -96,40 +112,56 @@ class Journal:
                 died_ms = job.errors[-1].at_ms if job.errors else 0
                 return DEAD, job.queue.encode("utf-8", "surrogatepass"), died_ms, 0
             case _:
+                # Leased, waiting, or ready to go on with what it holds.
                 return HELD, b"", 0, 0
 
     def _number(self, lane: Lane) -> int:
         """The number of a lane that is written to for the first time."""
-        key = (lane.queue.name, lane.slo_ms, lane.is_exempt)
+        key = _lane_key(lane)
         number = self._lanes.get(key)
         if number is None:
             number = self._lanes[key] = len(self._lanes) + 1
-            fact = (LANE_FACT, number.to_bytes(8, "big"), encode(key))
-            self._new_lanes.append(fact)
+            self._new_lanes.append((LANE_FACT, number.to_bytes(8, "big"), encode(key)))
         lane.place = number
         return number
 
-    def _segment(self, decision: Decision, queues: set[str], now_ms: int) -> Segment:
-        counts = {}
-        for name in sorted(queues):
-            queue = self._book.queues[name]
-            counts[name] = Counts(
-                queue.ready,
-                queue.scheduled,
-                queue.leased,
-                queue.waiting,
-                queue.dead,
-            )
+    def _segment(self, decision: Decision, now_ms: int) -> Segment:
+        names = {job.queue for job in decision.jobs.values()}
+        self._counted |= names
+        queues = self._book.queues
+        counts = {name: self._counts(queues[name]) for name in sorted(names)}
         chapter = Chapter(self._book.last_seq, counts, decision.events)  # type: ignore[arg-type]
         count = len(decision.events)
         segment = Segment(self._next_event, count, now_ms, encode(chapter))
         self._next_event += count
+        self._commits += 1
+        self._bytes += len(segment.blob)
         return segment
 
+    def _checkpoint(self, batch: Batch) -> None:
+        """Now and then the counts are written down, so that few have to be replayed."""
+        if self._commits < CHECKPOINT_COMMITS and self._bytes < CHECKPOINT_BYTES:
+            return
+        self._commits = self._bytes = 0
+        for name in sorted(self._counted):
+            counts = self._counts(self._book.queues[name])
+            batch.facts.append((COUNTS_FACT, pack_name(name, ""), encode(counts)))
+        self._counted.clear()
+        batch.facts.append((CHECKPOINT_FACT, b"", encode(self._next_event)))
 
-def _name(turn: Turn) -> bytes:
-    turn.place = pack_turn(turn.tenancy.name, turn.strand.key)
-    return turn.place
+    def _counts(self, queue: Queue) -> Counts:
+        return Counts(
+            queue.ready,
+            queue.scheduled,
+            queue.leased,
+            queue.waiting,
+            queue.dead,
+            {self.number_of(lane): lane.ready for lane in queue.all_lanes()},
+        )
+
+
+def _lane_key(lane: Lane) -> tuple[str, int, bool]:
+    return lane.queue.name, lane.slo_ms, lane.is_exempt
 
 
 def _lasting_shift_ms(job: Job, now_ms: int) -> int:

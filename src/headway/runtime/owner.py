@@ -5,12 +5,15 @@ time, so the same owner serves an application, a server and the simulator.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
-from headway.core.commands import Answer, Command, Enqueue, Granted
+from headway.core.commands import Answer, Command, Granted
 from headway.core.job import Job
+from headway.core.memory import Bounds, tidy
 from headway.core.partition import Partition
 from headway.runtime.clock import Clock
 from headway.runtime.errors import OwnerStopped
+from headway.runtime.reading import Reading
 from headway.runtime.recovery import recover
 from headway.runtime.views import (
     Count,
@@ -28,14 +31,17 @@ Ask = Command | Query
 """What may be put to an owner."""
 Reply = Answer | Handed | View
 Answers = list[tuple[Ask, Reply]]
-_QUERIES = (Show, Explain, Count)
+_QUERIES: Final = (Show, Explain, Count)
+READS_MAX: Final = 64
+"""Times that the store is read in one step; the rest comes with the next one."""
 
 
 class Owner:
     """Serves one partition from its store until it stops, or is replaced."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, bounds: Bounds | None = None) -> None:
         self._store = store
+        self._bounds = bounds or Bounds()
         self.partition = Partition()
         self._stopped: OwnerStopped | None = None
         self.epoch = 0
@@ -52,45 +58,26 @@ class Owner:
         clock = clock or Clock(0 if last is None else last.at_ms)
         now_ms = clock.now_ms()
         self._journal = recover(self.partition, self._store, self.epoch, now_ms)
+        self._reading = Reading(
+            self.partition.book, self._store, self._journal, self._bounds
+        )
         return clock
 
     def step(self, asks: Sequence[Ask], now_ms: int) -> Answers:
         """Decides the commands together and commits once; the answers hold.
 
-        Queries are answered after that, by what is durable then.
-
-        If anything fails, nothing is answered and the owner has stopped for good: what
-        it has in memory may not be in the store.
+        Queries are answered after that, by what is durable then. If anything fails,
+        nothing is answered and the owner has stopped for good: what it has in memory
+        may not be in the store.
         """
         if self._stopped is not None:
             raise self._stopped
-        commands: list[Command] = []
-        queries: list[Query] = []
-        for ask in asks:
-            if isinstance(ask, _QUERIES):
-                queries.append(ask)
-            else:
-                commands.append(ask)
         try:
-            self._look_up_keys(commands)
-            decision = self.partition.decide(commands, now_ms)
-            batch = self._journal.write(decision, self.partition.now_ms)
-            if batch is not None:
-                self._store.commit(batch, self.epoch)
+            return self._step(asks, now_ms)
         except BaseException as error:
             self._stopped = OwnerStopped(f"{type(error).__name__}: {error}")
             self._store.close()
             raise self._stopped from error
-        self.asks += decision.asks
-        answers: Answers = [
-            (command, Handed([leased_job(job) for job in answer.jobs]))
-            if isinstance(answer, Granted)
-            else (command, answer)
-            for command, answer in decision.answers
-        ]
-        book = self.partition.book
-        answers += [(query, look(book, query, now_ms)) for query in queries]
-        return answers
 
     @property
     def commit_ms(self) -> int:
@@ -103,6 +90,8 @@ class Owner:
 
     def next_ms(self) -> int | None:
         """When `step` must be called again if no command comes before."""
+        if self.partition.book.shared.reads:
+            return self.partition.now_ms
         return self.partition.next_ms()
 
     def close(self) -> None:
@@ -111,17 +100,38 @@ class Owner:
             self._stopped = OwnerStopped("the owner was closed")
             self._store.close()
 
-    def _look_up_keys(self, commands: Sequence[Command]) -> None:
-        """Idempotency keys that memory does not hold may be in the store."""
-        wanted = []
-        queues = self.partition.book.queues
-        for command in commands:
-            if isinstance(command, Enqueue) and command.queue in queues:
-                keys = queues[command.queue].keys
-                for spec in command.specs:
-                    key = spec.idempotency_key
-                    if key is not None and not keys.holds(key):
-                        wanted.append((command.queue, key))
-        if wanted:
-            for queue, key, seq, digest, at_ms in self._store.find_keys(wanted):
-                queues[queue].keys.restore(key, seq, digest, at_ms)
+    def _step(self, asks: Sequence[Ask], now_ms: int) -> Answers:
+        commands: list[Command] = []
+        queries: list[Query] = []
+        for ask in asks:
+            if isinstance(ask, _QUERIES):
+                queries.append(ask)
+            else:
+                commands.append(ask)
+        visited = self._reading.before(asks)
+        answers: Answers = []
+        self._decide([*visited, *commands], now_ms, answers)
+        for _ in range(READS_MAX):
+            fetched = self._reading.next()
+            if not fetched:
+                break
+            self._decide(fetched, now_ms, answers)
+        book = self.partition.book
+        answers += [(query, look(book, query, now_ms)) for query in queries]
+        return answers
+
+    def _decide(self, commands: list[Command], now_ms: int, answers: Answers) -> None:
+        """Decides, commits, and then lets go of what memory need not hold."""
+        partition = self.partition
+        decision = partition.decide(commands, now_ms)
+        batch = self._journal.write(decision, partition.now_ms)
+        if batch is not None:
+            self._store.commit(batch, self.epoch)
+        for command, answer in decision.answers:
+            if isinstance(answer, Granted):
+                jobs = [leased_job(job) for job in answer.jobs]
+                answers.append((command, Handed(jobs)))
+            else:
+                answers.append((command, answer))
+        self.asks += decision.asks
+        tidy(partition.book, decision, self._bounds, partition.now_ms)

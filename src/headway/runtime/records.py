@@ -1,6 +1,6 @@
 """Jobs and history as bytes: what a store keeps, and back."""
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -59,6 +59,8 @@ class Counts(msgspec.Struct, array_like=True):
     leased: int
     waiting: int
     dead: int
+    lanes: dict[int, int]
+    """Ready jobs by the number of their lane."""
 
 
 class Chapter(msgspec.Struct, array_like=True):
@@ -71,10 +73,19 @@ class Chapter(msgspec.Struct, array_like=True):
     events: list[AnyEvent]
 
 
+class Heading(msgspec.Struct, array_like=True):
+    """A chapter without its events: they are not even looked at."""
+
+    last_seq: int
+    counts: dict[str, Counts]
+    events: msgspec.Raw
+
+
 encode: Final = msgspec.msgpack.Encoder().encode
 _decode_body: Final = msgspec.msgpack.Decoder(Body).decode
 _decode_change: Final = msgspec.msgpack.Decoder(Change).decode
 _decode_chapter: Final = msgspec.msgpack.Decoder(Chapter).decode
+_decode_heading: Final = msgspec.msgpack.Decoder(Heading).decode
 _decode_pair: Final = msgspec.msgpack.Decoder(tuple[str, str]).decode
 
 
@@ -157,6 +168,10 @@ def unpack_chapter(blob: bytes) -> Chapter:
     return _decode_chapter(blob)
 
 
+def unpack_heading(blob: bytes) -> Heading:
+    return _decode_heading(blob)
+
+
 def pack_name(queue: str, name: str) -> bytes:
     """The key of a fact."""
     return encode((queue, name))
@@ -164,9 +179,3 @@ def pack_name(queue: str, name: str) -> bytes:
 
 def unpack_name(key: bytes) -> tuple[str, str]:
     return _decode_pair(key)
-
-
-def pack_turn(tenant: str, strand_key: tuple[Any, ...]) -> bytes:
-    """Tenants first, so that the turns of one lie side by side."""
-    name = tenant.encode("utf-8", "surrogatepass")
-    return name if not strand_key else name + b"\0" + encode(strand_key)

@@ -1,33 +1,53 @@
-"""A partition as its store remembers it."""
+"""A partition as its store remembers it.
 
-from collections.abc import Iterator
+Rules and what is under way come back whole; ready and scheduled jobs are read when they
+are next. So it takes no longer for ten million jobs than for ten.
+"""
+
+from typing import Final
 
 import msgspec
 
 from headway.core import facts, restore
+from headway.core.book import Book
+from headway.core.lane import Cold
 from headway.core.partition import Partition
-from headway.runtime.journal import LANE_FACT, Journal
-from headway.runtime.records import unpack_chapter, unpack_job, unpack_name
-from headway.store.port import DEAD, HELD, SCHEDULED, Position, Row, Store
+from headway.runtime.journal import (
+    CHECKPOINT_FACT,
+    COUNTS_FACT,
+    LANE_FACT,
+    Journal,
+)
+from headway.runtime.records import (
+    Counts,
+    unpack_heading,
+    unpack_job,
+    unpack_name,
+)
+from headway.store.port import HELD, START, Position, Store
 
-TOKENS_PER_EPOCH = 1 << 32
+TOKENS_PER_EPOCH: Final = 1 << 32
 """Tokens begin anew with every owner, above all that were ever given."""
-PAGE = 2_000
+PAGE: Final = 2_000
 """Rows read at one go."""
+HISTORY_BYTES: Final = 4 << 20
 
-_decode_lane = msgspec.msgpack.Decoder(tuple[str, int, bool]).decode
+_decode_lane: Final = msgspec.msgpack.Decoder(tuple[str, int, bool]).decode
+_decode_counts: Final = msgspec.msgpack.Decoder(Counts).decode
+_decode_number: Final = msgspec.msgpack.Decoder(int).decode
 
 
 def recover(partition: Partition, store: Store, epoch: int, now_ms: int) -> Journal:
     """Fills an empty partition from its store; answers the journal that goes on."""
     book = partition.book
+    book.shared.is_bounded = True
     partition.now_ms = now_ms
     book.last_token = epoch * TOKENS_PER_EPOCH
     last = store.last_segment()
     next_event = 1
     if last is not None:
         restore.begin(book, now_ms)
-        book.last_seq = unpack_chapter(last.blob).last_seq
+        book.last_seq = unpack_heading(last.blob).last_seq
         next_event = last.first + last.count
     for kind in facts.IN_ORDER:
         for key, blob in store.facts(kind):
@@ -35,38 +55,54 @@ def recover(partition: Partition, store: Store, epoch: int, now_ms: int) -> Jour
     for queue in book.queues.values():
         queue.replies.order()
     journal = Journal(book, book.last_seq, next_event)
-    lanes = [HELD, SCHEDULED, DEAD]
-    for key, blob in store.facts(LANE_FACT):
-        number = int.from_bytes(key, "big")
-        name, slo_ms, is_exempt = _decode_lane(blob)
-        journal.know_lane(number, name, slo_ms, is_exempt=is_exempt)
-        lanes.append(number)
-    for lane in lanes:
-        for row in _rows(store, lane):
-            job = unpack_job(row[0], row[6], row[5])
-            restore.restore_job(book, job, now_ms)
+    _recover_counts(book, store, journal, next_event)
+    _recover_held(book, store, now_ms)
+    book.near.cut = (-(2**63), 0, 0)
+    book.shared.reads[book.near] = None
     return journal
 
 
-def _rows(store: Store, lane: int) -> Iterator[Row]:
-    """All rows of a lane, turn by turn."""
-    after: bytes | None = None
-    while True:
-        heads = store.turns(lane, after, PAGE, 1)
-        for head in heads:
-            yield head
-            yield from _rest(store, head)
-        if len(heads) < PAGE:
-            return
-        after = heads[-1][2]
+def _recover_counts(
+    book: Book, store: Store, journal: Journal, next_event: int
+) -> None:
+    """Counts as of the last checkpoint, and what was counted after it."""
+    counts = {
+        unpack_name(key)[0]: _decode_counts(blob)
+        for key, blob in store.facts(COUNTS_FACT)
+    }
+    first = 1
+    for _, blob in store.facts(CHECKPOINT_FACT):
+        first = _decode_number(blob)
+    while first < next_event:
+        for segment in store.history(first, HISTORY_BYTES):
+            counts.update(unpack_heading(segment.blob).counts)
+            first = segment.first + segment.count
+    for name, found in counts.items():
+        queue = book.queues[name]
+        queue.ready = found.ready
+        queue.scheduled = found.scheduled
+        queue.leased = found.leased
+        queue.waiting = found.waiting
+        queue.dead = found.dead
+    for key, blob in store.facts(LANE_FACT):
+        number = int.from_bytes(key, "big")
+        name, slo_ms, is_exempt = _decode_lane(blob)
+        lane = book.queues[name].lane(slo_ms, is_exempt=is_exempt)
+        journal.know_lane(lane, number)
+        if name in counts:
+            lane.ready = counts[name].lanes.get(number, 0)
+        if lane.ready:
+            lane.cold = Cold(lane)
+            lane.cold.want()
 
 
-def _rest(store: Store, head: Row) -> Iterator[Row]:
-    seq, lane, turn, first, second, _, _ = head
-    position = Position(first, second, seq)
+def _recover_held(book: Book, store: Store, now_ms: int) -> None:
+    """Jobs that are leased, that wait, or that hold what they have taken."""
+    after = START
     while True:
-        rows = store.rows(lane, turn, position, PAGE)
-        yield from rows
+        rows = store.rows(HELD, b"", after, PAGE)
+        for row in rows:
+            restore.restore_job(book, unpack_job(row[0], row[6], row[5]), now_ms)
         if len(rows) < PAGE:
             return
-        position = Position(rows[-1][3], rows[-1][4], rows[-1][0])
+        after = Position(rows[-1][3], rows[-1][4], rows[-1][0])

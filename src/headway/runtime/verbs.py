@@ -37,8 +37,7 @@ from headway.core.retry import Retry
 from headway.core.why import Why
 from headway.core.windows import WindowSet
 from headway.runtime.owner import Ask
-from headway.runtime.records import Counts
-from headway.runtime.views import Count, Explain, JobView, LeasedJob, Show
+from headway.runtime.views import Count, Explain, JobView, LeasedJob, QueueCounts, Show
 
 T = TypeVar("T")
 Duration = int | str
@@ -237,7 +236,7 @@ def why(seq: int) -> Request[Why]:
     return Request(Explain(seq), _itself)
 
 
-def counts(queue: str) -> Request[Counts]:
+def counts(queue: str) -> Request[QueueCounts]:
     """How many jobs the queue has in which state."""
     return Request(Count(queue), _itself)
 

@@ -7,7 +7,6 @@ from headway.core.errors import RuleBroken
 from headway.core.job import Job, JobError, JobSpec
 from headway.core.states import JobState
 from headway.core.why import Why, why
-from headway.runtime.records import Counts
 
 
 class LeasedJob(msgspec.Struct, frozen=True):
@@ -55,6 +54,16 @@ class JobView(msgspec.Struct, frozen=True):
     errors: tuple[JobError, ...]
 
 
+class QueueCounts(msgspec.Struct, frozen=True):
+    """How many jobs of a queue are in which state."""
+
+    ready: int
+    scheduled: int
+    leased: int
+    waiting: int
+    dead: int
+
+
 class Show(msgspec.Struct, eq=False):
     """Asks for a job. Answered by a JobView."""
 
@@ -68,13 +77,13 @@ class Explain(msgspec.Struct, eq=False):
 
 
 class Count(msgspec.Struct, eq=False):
-    """Asks how many jobs a queue has in which state. Answered by Counts."""
+    """Asks how many jobs a queue has in which state. Answered by QueueCounts."""
 
     queue: str
 
 
 Query = Show | Explain | Count
-View = JobView | Why | Counts | RuleBroken
+View = JobView | Why | QueueCounts | RuleBroken
 
 
 def look(book: Book, query: Query, now_ms: int) -> View:
@@ -91,9 +100,11 @@ def look(book: Book, query: Query, now_ms: int) -> View:
         return error
 
 
-def counts_of(book: Book, name: str) -> Counts:
+def counts_of(book: Book, name: str) -> QueueCounts:
     queue = book.queue(name)
-    return Counts(queue.ready, queue.scheduled, queue.leased, queue.waiting, queue.dead)
+    return QueueCounts(
+        queue.ready, queue.scheduled, queue.leased, queue.waiting, queue.dead
+    )
 
 
 def leased_job(job: Job) -> LeasedJob:

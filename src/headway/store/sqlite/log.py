@@ -8,7 +8,8 @@ from headway.store.sqlite.options import SqliteOptions
 from headway.store.sqlite.pragmas import PAGE_BYTES
 
 FRAME_BYTES: Final = PAGE_BYTES + 24
-CHUNK_BYTES: Final = 1024 * 1024
+CHUNK_BYTES: Final = 64 * 1024
+"""Of more than 128 KiB in one call SQLite writes a part, and calls the disk full."""
 
 
 class Log:

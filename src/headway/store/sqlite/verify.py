@@ -11,6 +11,7 @@ from headway.store.port import DEAD
 from headway.store.sqlite import schema
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.options import SqliteOptions
+from headway.store.sqlite.pragmas import PAGE_BYTES
 
 FOUND_MAX: Final = 100
 """Of one kind of damage no more is told."""
@@ -21,16 +22,34 @@ def problems(path: Path, options: SqliteOptions | None = None) -> list[str]:
     try:
         connection = open_for_reader(path, options)
     except StoreError as error:
-        return [str(error)]
+        return [] if _is_unborn(path, options, error) else [str(error)]
     try:
         return _found(connection)
     finally:
         connection.close()
 
 
+def _is_unborn(path: Path, options: SqliteOptions | None, error: StoreError) -> bool:
+    """Its maker was killed while it wrote the first page, which is to be taken back.
+
+    Only there SQLite keeps such a journal, and only an owner may act on it.
+    """
+    if not isinstance(error.__cause__, apsw.ReadOnlyError):
+        return False
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB
+    vfs = (options and options.vfs) or ""
+    file = apsw.VFSFile(vfs, str(path), [flags, 0])
+    try:
+        return file.xFileSize() <= PAGE_BYTES
+    finally:
+        file.xClose()
+
+
 def _found(connection: apsw.Connection) -> list[str]:
     found: list[str] = []
-    for check in CHECKS:
+    # its maker was killed before there was anything in it: the next one goes on
+    is_empty = schema.known_version(connection) == 0
+    for check in CHECKS[:1] if is_empty else CHECKS:
         try:
             found += check(connection)
         except apsw.Error as error:

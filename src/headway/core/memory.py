@@ -1,0 +1,242 @@
+"""What of a partition is in memory, where a store holds all of it.
+
+Memory holds the jobs that are next: the head of every turn it knows, and what is
+scheduled soon. After a commit the rest goes (`tidy`); what is needed again is named in
+`Shared.reads`, and comes back as a command (`take_in`). Counts are of everything, in
+memory or not.
+"""
+
+from heapq import heapify
+
+import msgspec
+
+from headway.core.book import Book
+from headway.core.commands import Decision, Fetched
+from headway.core.job import Job
+from headway.core.lane import Cold, Lane
+from headway.core.restore import held_so_far
+from headway.core.rules import Rules
+from headway.core.states import DEAD, READY, SCHEDULED
+from headway.core.turn import NOTHING_READ, Position, Turn
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """How much of a partition memory holds."""
+
+    jobs_max: int = 100_000
+    """About so many ready jobs, over all turns."""
+    turns_max: int = 20_000
+    scheduled_max: int = 20_000
+
+
+def rows_max(book: Book, bounds: Bounds) -> int:
+    """How many jobs of one turn memory may hold."""
+    each = bounds.jobs_max // max(1, book.shared.turns)
+    return max(4, min(512, each))
+
+
+def tidy(book: Book, decision: Decision, bounds: Bounds, now_ms: int) -> None:
+    """To be called when a decision is durable: what is far away leaves memory."""
+    for job in decision.jobs.values():
+        _tidy_job(book, job)
+    for seq in book.visited:
+        if seq in book.jobs:
+            _tidy_job(book, book.jobs[seq])
+    book.visited.clear()
+    _tidy_scheduled(book, bounds)
+    shared = book.shared
+    if shared.grown:
+        most = rows_max(book, bounds)
+        for turn in shared.grown:
+            _cut(book, turn, most, now_ms)
+        shared.grown.clear()
+    for turn in shared.new_turns:
+        if shared.turns > bounds.turns_max:
+            _drop(book, turn, now_ms)
+    shared.new_turns.clear()
+
+
+def take_in(book: Book, command: Fetched, now_ms: int) -> None:
+    """Rows that the store had: they take their places, unless they have them."""
+    source = command.source
+    book.shared.reads.pop(source, None)
+    if isinstance(source, Turn):
+        _take_turn(book, source, command, now_ms)
+    elif isinstance(source, Lane):
+        _take_lane(book, source, command, now_ms)
+    else:
+        for job in command.jobs:
+            _place(book, job, now_ms)
+        if source is book.near:
+            book.near.cut = None if command.is_end else _time(command.jobs[-1])
+        else:
+            book.visited += [job.seq for job in command.jobs]
+
+
+def _take_turn(book: Book, turn: Turn, command: Fetched, now_ms: int) -> None:
+    queue = turn.strand.lane.queue
+    # Set first: what comes now is to be seen.
+    turn.cut = None if command.is_end else _position(queue.rules, command.jobs[-1])
+    for job in command.jobs:
+        _place(book, job, now_ms, turn)
+    turn.seat_at(turn.strand.now(now_ms))
+    if turn.count == 0 and turn.cut is None:
+        queue.drop_turn(turn)
+
+
+def _take_lane(book: Book, lane: Lane, command: Fetched, now_ms: int) -> None:
+    """The next turns of a lane, in the order of their names."""
+    cold = lane.cold
+    if cold is None:
+        return
+    for name, jobs in command.groups():
+        _take_group(book, cold, name, jobs, command, now_ms)
+        cold.after = name
+    if command.is_end:
+        cold.is_read = True
+        if cold.is_clean:
+            lane.cold = None
+            for strand in lane.strands.values():
+                for turn in strand.turns.values():
+                    if turn.cut is not None:
+                        book.shared.reads[turn] = None
+    lane.reseat()
+    for board in lane.queue.boards:
+        board.stir()
+
+
+def _take_group(
+    book: Book,
+    cold: Cold,
+    name: bytes,
+    jobs: list[Job],
+    command: Fetched,
+    now_ms: int,
+) -> None:
+    """The first jobs of one turn."""
+    queue = cold.lane.queue
+    turn = queue.turn_of(jobs[0], now_ms)
+    new_turns = book.shared.new_turns
+    if new_turns and new_turns[-1] is turn:
+        # It is here to be served, however many there are.
+        new_turns.pop()
+    is_whole = len(jobs) < command.each
+    if turn.name() != name:
+        # The rules have changed since they were written: they go where they belong,
+        # and the next round meets the rest of them.
+        cold.is_clean = cold.is_idle = False
+        for job in jobs:
+            _place(book, job, now_ms)
+            book.shared.moved[job.seq] = book.jobs[job.seq]
+        return
+    if turn.count and turn.cut is not NOTHING_READ:
+        # Memory knows it: what is missing will be read after what it has.
+        return
+    if not is_whole:
+        cold.is_clean &= not command.is_full
+    turn.cut = None if is_whole else _position(queue.rules, jobs[-1])
+    for job in jobs:
+        _place(book, job, now_ms, turn)
+    turn.seat_at(turn.strand.now(now_ms))
+
+
+def _place(book: Book, job: Job, now_ms: int, source: Turn | None = None) -> None:
+    """A job that is counted already comes into memory."""
+    if job.seq in book.jobs:
+        return
+    book.jobs[job.seq] = job
+    if job.state is READY:
+        queue = book.queues[job.queue]
+        job.credit_ms = held_so_far(queue, job, now_ms)
+        book.dispatch.put_back(queue, job, now_ms)
+        if source is not None and job.turn is not source:
+            # The rules have changed since it was written.
+            book.shared.moved[job.seq] = job
+    elif job.state is SCHEDULED:
+        book.near.jobs[job.seq] = job
+    book.arm(job)
+
+
+def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
+    """Of a turn that has grown, the far end goes."""
+    rows = sorted(row for row in turn.rows if row[3].turn is turn)
+    cut = turn.cut
+    if cut is not None:
+        kept = [row for row in rows if row[:3] <= cut or row[3].holds]
+    elif len(rows) > most:
+        kept = rows[: most // 2]
+        cut = kept[-1][:3]
+        kept += [row for row in rows[most // 2 :] if row[3].holds]
+    else:
+        return
+    staying = {row[2] for row in kept}
+    for row in rows:
+        if row[2] not in staying:
+            _forget(book, row[3], now_ms)
+    turn.cut = cut
+    turn.rows = kept
+    heapify(kept)
+    if turn.count == 0 and turn.strand.lane.cold is None:
+        book.shared.reads[turn] = None
+
+
+def _drop(book: Book, turn: Turn, now_ms: int) -> None:
+    """Too many turns: a new one is left to the rounds in which its lane is read."""
+    lane = turn.strand.lane
+    if turn.parked_on is not None or lane.is_exempt:
+        return
+    if lane.cold is None:
+        lane.cold = Cold(lane)
+    for row in turn.rows:
+        if row[3].turn is turn:
+            _forget(book, row[3], now_ms)
+    turn.rows = []
+    turn.cut = NOTHING_READ
+    turn.seat_at(turn.strand.now(now_ms))
+    lane.cold.expect(turn)
+    lane.queue.drop_turn(turn)
+
+
+def _forget(book: Book, job: Job, now_ms: int) -> None:
+    book.dispatch.take_out(job, now_ms)
+    book.disarm(job)
+    del book.jobs[job.seq]
+
+
+def _tidy_job(book: Book, job: Job) -> None:
+    """Dead letters stay in the store, and what is scheduled for later."""
+    near = book.near
+    if job.state is not SCHEDULED:
+        near.jobs.pop(job.seq, None)
+        if job.state is DEAD:
+            book.jobs.pop(job.seq, None)
+    elif near.cut is None or _time(job) <= near.cut:
+        near.jobs[job.seq] = job
+    else:
+        _put_off(book, job)
+
+
+def _tidy_scheduled(book: Book, bounds: Bounds) -> None:
+    near = book.near
+    kept = bounds.scheduled_max // 2
+    if len(near.jobs) > bounds.scheduled_max:
+        ordered = sorted(near.jobs.values(), key=_time)
+        for job in ordered[kept:]:
+            _put_off(book, job)
+        near.cut = _time(ordered[kept - 1])
+    if near.cut is not None and len(near.jobs) < kept // 2:
+        book.shared.reads[near] = None
+
+
+def _put_off(book: Book, job: Job) -> None:
+    book.near.jobs.pop(job.seq, None)
+    book.disarm(job)
+    book.jobs.pop(job.seq, None)
+
+
+def _time(job: Job) -> Position:
+    return job.run_at_ms, 0, job.seq
+
+
+def _position(rules: Rules, job: Job) -> Position:
+    return (*rules.key_of(job), job.seq)

@@ -1,0 +1,115 @@
+"""Reading from the store what a partition is about to need."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from headway.core.book import Book, Near
+from headway.core.commands import Cancel, Command, Enqueue, Fetched, Judge, Redrive
+from headway.core.job import Job
+from headway.core.lane import Lane
+from headway.core.memory import Bounds, rows_max
+from headway.core.turn import Turn
+from headway.runtime.journal import Journal
+from headway.runtime.records import unpack_job
+from headway.runtime.views import Explain, Query, Show
+from headway.store.port import SCHEDULED, START, Position, Row, Store
+
+TURNS_AT_ONCE: Final = 256
+ROWS_AT_ONCE: Final = 2_048
+"""How much of a lane is read at one go."""
+SOURCES_AT_ONCE: Final = 64
+"""Turns that are read on before what was read is decided upon."""
+
+
+class Reading:
+    """Knows how to get from the store what `Shared.reads` names."""
+
+    def __init__(
+        self, book: Book, store: Store, journal: Journal, bounds: Bounds
+    ) -> None:
+        self._book = book
+        self._store = store
+        self._journal = journal
+        self._bounds = bounds
+
+    def before(self, asks: Sequence[Command | Query]) -> list[Command]:
+        """What the commands name and memory does not hold."""
+        wanted: list[int] = []
+        keys: list[tuple[str, str]] = []
+        book = self._book
+        for ask in asks:
+            match ask:
+                case Enqueue():
+                    keys += self._unknown_keys(ask)
+                case (
+                    Cancel(seq=seq)
+                    | Redrive(seq=seq)
+                    | Judge(seq=seq)
+                    | Show(seq=seq)
+                    | Explain(seq=seq)
+                ):
+                    if seq not in book.jobs and 0 < seq <= book.last_seq:
+                        wanted.append(seq)
+                case _:
+                    pass
+        if keys:
+            for name, key, seq, digest, at_ms in self._store.find_keys(keys):
+                book.queues[name].keys.restore(key, seq, digest, at_ms)
+        if not wanted:
+            return []
+        jobs = [_job(row) for row in self._store.jobs(wanted)]
+        return [Fetched(None, jobs)]
+
+    def next(self) -> list[Command]:
+        """Some of what is to be read."""
+        found: list[Command] = []
+        for source in list(self._book.shared.reads)[:SOURCES_AT_ONCE]:
+            if isinstance(source, Turn):
+                found.append(self._read_turn(source))
+            elif isinstance(source, Lane):
+                found.append(self._read_lane(source))
+            else:
+                assert isinstance(source, Near)
+                found.append(self._read_near(source))
+        return found
+
+    def _read_turn(self, turn: Turn) -> Fetched:
+        limit = max(2, rows_max(self._book, self._bounds) // 2)
+        lane = self._journal.number_of(turn.strand.lane)
+        after = START if turn.cut is None else Position(*turn.cut)
+        rows = self._store.rows(lane, turn.name(), after, limit)
+        return Fetched(turn, [_job(row) for row in rows], len(rows) < limit)
+
+    def _read_lane(self, lane: Lane) -> Fetched:
+        """The next turns of a lane; of each a few jobs, or one where there are many."""
+        is_full = self._book.shared.turns > self._bounds.turns_max
+        each = 1 if is_full else ROWS_AT_ONCE // TURNS_AT_ONCE
+        after = None if lane.cold is None else lane.cold.after
+        number = self._journal.number_of(lane)
+        rows = self._store.turns(number, after, TURNS_AT_ONCE, each)
+        names = [row[2] for row in rows]
+        is_end = len(set(names)) < TURNS_AT_ONCE
+        jobs = [_job(row) for row in rows]
+        return Fetched(lane, jobs, is_end, names, each, is_full)
+
+    def _read_near(self, near: Near) -> Fetched:
+        limit = self._bounds.scheduled_max // 2
+        after = START if near.cut is None else Position(*near.cut)
+        rows = self._store.rows(SCHEDULED, b"", after, limit)
+        return Fetched(near, [_job(row) for row in rows], len(rows) < limit)
+
+    def _unknown_keys(self, command: Enqueue) -> list[tuple[str, str]]:
+        """Idempotency keys that memory does not hold may be in the store."""
+        queue = self._book.queues.get(command.queue)
+        if queue is None:
+            return []
+        return [
+            (command.queue, spec.idempotency_key)
+            for spec in command.specs
+            if spec.idempotency_key is not None
+            and not queue.keys.holds(spec.idempotency_key)
+        ]
+
+
+def _job(row: Row) -> Job:
+    return unpack_job(row[0], row[6], row[5])

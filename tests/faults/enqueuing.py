@@ -1,0 +1,29 @@
+"""An application that enqueues until it is told that it can't, under strace."""
+
+import os
+import sys
+
+import headway
+
+
+def tell(word: object) -> None:
+    os.write(1, f"{word}\n".encode())
+
+
+def main(path: str) -> None:
+    queue = headway.open(path)
+    try:
+        for _ in range(90):
+            tell(queue.enqueue("mail", b"x"))
+    except headway.OwnerStopped as error:
+        tell(f"OwnerStopped: {error}")
+    try:
+        queue.counts("mail")
+    except headway.OwnerStopped:
+        tell("OwnerStopped")
+    queue.close()
+    tell("closed")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
