@@ -108,7 +108,8 @@ class Fuzz:
             self.rules.happened(event, decision.jobs)
         self.history.follow(decision, self.now_ms)
         self.asked += decision.asks
-        if self.partition.next_ms() == self.now_ms:
+        next_ms = self.partition.next_ms()
+        if next_ms is not None and next_ms <= self.now_ms:
             # There was more to settle than one decision takes on.
             self.send()
         else:

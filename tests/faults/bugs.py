@@ -6,18 +6,27 @@ from typing import Any
 import msgspec
 import pytest
 
-from headway.core import events, leases, life, partition, restore
+from headway.core import events, leases, life, memory, partition, restore
 from headway.core.book import Book
 from headway.core.commands import Ack, FactKind, Settled
 from headway.core.job import Job
 from headway.core.limits import RateGauge
+from headway.core.partition import Partition
 from headway.core.states import JobState
-from headway.runtime import recovery
-from headway.runtime.records import Chapter, encode, unpack_chapter, unpack_job
+from headway.core.turn import Turn
+from headway.runtime import owner, reading, recovery
+from headway.runtime.journal import Journal
+from headway.runtime.records import (
+    Heading,
+    encode,
+    unpack_chapter,
+    unpack_heading,
+    unpack_job,
+)
 from headway.sim.faults.clock import StoreClock
 from headway.store.memory import MemoryDisk, MemoryStore
 from headway.store.port import HELD, Batch, Segment
-from headway.store.sqlite import pragmas, statements
+from headway.store.sqlite import log, pragmas, statements
 from headway.store.sqlite.store import SqliteStore
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -178,11 +187,24 @@ def _restored(patch: pytest.MonkeyPatch, change: Callable[[Book, Job], None]) ->
     patch.setattr(restore, "restore_job", restore_job)
 
 
-def counts_dead_jobs_twice(patch: pytest.MonkeyPatch) -> None:
-    def drift(book: Book, job: Job) -> None:
-        book.queues[job.queue].dead += job.state is JobState.DEAD
+def _recovered(patch: pytest.MonkeyPatch, change: Callable[[Book], None]) -> None:
+    """Something more is done to every partition that is recovered."""
+    real = recovery.recover
 
-    _restored(patch, drift)
+    def recover(partition: Partition, *rest: Any) -> Journal:
+        journal = real(partition, *rest)
+        change(partition.book)
+        return journal
+
+    patch.setattr(owner, "recover", recover)
+
+
+def counts_dead_jobs_twice(patch: pytest.MonkeyPatch) -> None:
+    def drift(book: Book) -> None:
+        for queue in book.queues.values():
+            queue.dead *= 2
+
+    _recovered(patch, drift)
 
 
 def forgets_when_leases_end(patch: pytest.MonkeyPatch) -> None:
@@ -194,11 +216,22 @@ def forgets_when_leases_end(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgets_delays(patch: pytest.MonkeyPatch) -> None:
-    def disarm(book: Book, job: Job) -> None:
-        if job.state is JobState.SCHEDULED and job.timer_ms:
-            book.timers.remove(job, job.timer_ms)
+    def forget(book: Book) -> None:
+        book.shared.reads.pop(book.near, None)
+        book.near.cut = None
 
-    _restored(patch, disarm)
+    _recovered(patch, forget)
+
+
+def forgets_what_it_left_in_the_store(patch: pytest.MonkeyPatch) -> None:
+    """A turn that memory holds in part is taken to be whole."""
+    real = memory._cut
+
+    def cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
+        real(book, turn, most, now_ms)
+        turn.cut = None
+
+    patch.setattr(memory, "_cut", cut)
 
 
 def ends_leases_at_a_restart(patch: pytest.MonkeyPatch) -> None:
@@ -226,7 +259,8 @@ def forgets_attempts(patch: pytest.MonkeyPatch) -> None:
         job.attempt = 0
         return job
 
-    patch.setattr(recovery, "unpack_job", read)
+    for module in (recovery, reading):
+        patch.setattr(module, "unpack_job", read)
 
 
 def reuses_tokens(patch: pytest.MonkeyPatch) -> None:
@@ -235,12 +269,12 @@ def reuses_tokens(patch: pytest.MonkeyPatch) -> None:
 
 def reuses_identities(patch: pytest.MonkeyPatch) -> None:
 
-    def read(blob: bytes) -> Chapter:
-        chapter = unpack_chapter(blob)
-        chapter.last_seq = max(0, chapter.last_seq - 3)
-        return chapter
+    def read(blob: bytes) -> Heading:
+        heading = unpack_heading(blob)
+        heading.last_seq = max(0, heading.last_seq - 3)
+        return heading
 
-    patch.setattr(recovery, "unpack_chapter", read)
+    patch.setattr(recovery, "unpack_heading", read)
 
 
 def turns_the_clock_back(patch: pytest.MonkeyPatch) -> None:
@@ -285,7 +319,7 @@ def does_not_flush(patch: pytest.MonkeyPatch) -> None:
 
 def does_not_renew_the_log(patch: pytest.MonkeyPatch) -> None:
     """After a failed flush the log is trusted as it is read."""
-    patch.setattr("headway.store.sqlite.log.rewrite", lambda path, vfs: None)
+    patch.setattr(log, "renew", lambda connection, path, vfs: None)
 
 
 def keeps_its_epoch(patch: pytest.MonkeyPatch) -> None:
@@ -302,4 +336,5 @@ def mixes_payloads_up(patch: pytest.MonkeyPatch) -> None:
             job.spec = msgspec.structs.replace(job.spec, payload=b"?")
         return job
 
-    patch.setattr(recovery, "unpack_job", read)
+    for module in (recovery, reading):
+        patch.setattr(module, "unpack_job", read)

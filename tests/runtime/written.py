@@ -15,8 +15,8 @@ from headway.store.memory import MemoryDisk, MemoryStore
 from headway.store.port import DEAD, HELD, SCHEDULED
 from tests.core.fuzz import Fuzz, Step
 
-ROOMY = Bounds()
-TIGHT = Bounds(jobs_max=8, turns_max=3, scheduled_max=4)
+ROOMY = Bounds(reads_max=10_000)
+TIGHT = Bounds(jobs_max=8, turns_max=3, scheduled_max=4, reads_max=10_000)
 """Memory for hardly anything, so that nearly everything is read from the store."""
 
 
@@ -89,13 +89,14 @@ class WrittenFuzz(Fuzz):
         """Invariants 14, 15 and 18 by what the store holds."""
         written: Written = self.partition
         rows = written.disk.jobs
+        jobs = self.all_jobs()
         for seq, job in self.book.jobs.items():
             assert seq in rows, "invariant 14"
             stored = unpack_job(seq, rows[seq][6], rows[seq][5])
             assert stored.state is job.state, (stored.state, job.state)
         for name, queue in self.book.queues.items():
             counts = dict.fromkeys(JobState, 0)
-            for job in self.all_jobs().values():
+            for job in jobs.values():
                 counts[job.state] += job.queue == name
             assert queue.ready == counts[JobState.READY], "invariant 18"
             assert queue.scheduled == counts[JobState.SCHEDULED], "invariant 18"
@@ -103,7 +104,7 @@ class WrittenFuzz(Fuzz):
             assert queue.waiting == counts[JobState.WAITING], "invariant 18"
             assert queue.dead == counts[JobState.DEAD], "invariant 18"
         for seq, row in rows.items():
-            state = self.all_jobs()[seq].state
+            state = jobs[seq].state
             assert (row[1] == DEAD) == (state is JobState.DEAD)
             assert (row[1] == SCHEDULED) == (state is JobState.SCHEDULED)
             assert (row[1] == HELD) >= (state in (JobState.LEASED, JobState.WAITING))

@@ -2,8 +2,10 @@
 
 import click
 
+from headway.cli.backup import backup
 from headway.cli.demo import demo
 from headway.cli.simulate import simulate
+from headway.cli.verify import verify
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -16,8 +18,10 @@ def headway() -> None:
     """
 
 
+headway.add_command(backup)
 headway.add_command(demo)
 headway.add_command(simulate)
+headway.add_command(verify)
 
 
 def main() -> None:

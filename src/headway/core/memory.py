@@ -11,9 +11,10 @@ from heapq import heapify
 import msgspec
 
 from headway.core.book import Book
-from headway.core.commands import Decision, Fetched
+from headway.core.commands import Decision, Fetched, Group
 from headway.core.job import Job
 from headway.core.lane import Cold, Lane
+from headway.core.queue import Queue
 from headway.core.restore import held_so_far
 from headway.core.rules import Rules
 from headway.core.states import DEAD, READY, SCHEDULED
@@ -27,6 +28,8 @@ class Bounds(msgspec.Struct, frozen=True):
     """About so many ready jobs, over all turns."""
     turns_max: int = 20_000
     scheduled_max: int = 20_000
+    reads_max: int = 64
+    """Times that the store is read in one step; the rest comes with the next one."""
 
 
 def rows_max(book: Book, bounds: Bounds) -> int:
@@ -45,6 +48,9 @@ def tidy(book: Book, decision: Decision, bounds: Bounds, now_ms: int) -> None:
     book.visited.clear()
     _tidy_scheduled(book, bounds)
     shared = book.shared
+    for queue in shared.reshaped:
+        _begin_anew(book, queue, now_ms)
+    shared.reshaped.clear()
     if shared.grown:
         most = rows_max(book, bounds)
         for turn in shared.grown:
@@ -82,6 +88,8 @@ def _take_turn(book: Book, turn: Turn, command: Fetched, now_ms: int) -> None:
     turn.seat_at(turn.strand.now(now_ms))
     if turn.count == 0 and turn.cut is None:
         queue.drop_turn(turn)
+    for board in queue.boards:
+        board.stir()
 
 
 def _take_lane(book: Book, lane: Lane, command: Fetched, now_ms: int) -> None:
@@ -89,9 +97,9 @@ def _take_lane(book: Book, lane: Lane, command: Fetched, now_ms: int) -> None:
     cold = lane.cold
     if cold is None:
         return
-    for name, jobs in command.groups():
-        _take_group(book, cold, name, jobs, command, now_ms)
-        cold.after = name
+    for group in command.groups():
+        _take_group(book, lane, command, group, now_ms)
+        cold.after = group.name
     if command.is_end:
         cold.is_read = True
         if cold.is_clean:
@@ -106,15 +114,13 @@ def _take_lane(book: Book, lane: Lane, command: Fetched, now_ms: int) -> None:
 
 
 def _take_group(
-    book: Book,
-    cold: Cold,
-    name: bytes,
-    jobs: list[Job],
-    command: Fetched,
-    now_ms: int,
+    book: Book, lane: Lane, command: Fetched, group: Group, now_ms: int
 ) -> None:
     """The first jobs of one turn."""
-    queue = cold.lane.queue
+    name, jobs = group
+    queue = lane.queue
+    cold = lane.cold
+    assert cold is not None
     turn = queue.turn_of(jobs[0], now_ms)
     new_turns = book.shared.new_turns
     if new_turns and new_turns[-1] is turn:
@@ -162,11 +168,11 @@ def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
     rows = sorted(row for row in turn.rows if row[3].turn is turn)
     cut = turn.cut
     if cut is not None:
-        kept = [row for row in rows if row[:3] <= cut or row[3].holds]
+        kept = [row for row in rows if row[:3] <= cut or row[3].timeout_left_ms]
     elif len(rows) > most:
         kept = rows[: most // 2]
         cut = kept[-1][:3]
-        kept += [row for row in rows[most // 2 :] if row[3].holds]
+        kept += [row for row in rows[most // 2 :] if row[3].timeout_left_ms]
     else:
         return
     staying = {row[2] for row in kept}
@@ -185,9 +191,11 @@ def _drop(book: Book, turn: Turn, now_ms: int) -> None:
     lane = turn.strand.lane
     if turn.parked_on is not None or lane.is_exempt:
         return
+    if any(row[3].timeout_left_ms for row in turn.rows):
+        return
     if lane.cold is None:
         lane.cold = Cold(lane)
-    for row in turn.rows:
+    for row in (*turn.rows, *(turn.late or ())):
         if row[3].turn is turn:
             _forget(book, row[3], now_ms)
     turn.rows = []
@@ -195,6 +203,27 @@ def _drop(book: Book, turn: Turn, now_ms: int) -> None:
     turn.seat_at(turn.strand.now(now_ms))
     lane.cold.expect(turn)
     lane.queue.drop_turn(turn)
+
+
+def _begin_anew(book: Book, queue: Queue, now_ms: int) -> None:
+    """The rules have changed: all that waits leaves, and comes back to new turns."""
+    for job in list(book.jobs.values()):
+        if job.state is READY and job.queue == queue.name and not job.timeout_left_ms:
+            turn = job.turn
+            assert turn is not None
+            _forget(book, job, now_ms)
+            turn.cut = None
+            if turn.count == 0:
+                turn.seat_at(turn.strand.now(now_ms))
+                queue.drop_turn(turn)
+    for lane in queue.all_lanes():
+        for strand in lane.strands.values():
+            for turn in strand.turns.values():
+                turn.cut = NOTHING_READ if lane.ready else None
+        lane.cold = None
+        if lane.ready:
+            lane.cold = Cold(lane)
+            lane.cold.want()
 
 
 def _forget(book: Book, job: Job, now_ms: int) -> None:

@@ -54,6 +54,8 @@ class Shared(msgspec.Struct, eq=False):
     grown: dict[Turn, None] = {}
     """Turns that may hold more than they should, now that they have grown."""
     new_turns: list[Turn] = []
+    reshaped: dict["Queue", None] = {}
+    """Queues whose jobs may belong into other turns, now that rules have changed."""
     reads: dict[object, None] = {}
     """What is to be read from the store before those who wait are told to go."""
     moved: dict[int, Job] = {}

@@ -210,6 +210,8 @@ def _reshaped(book: Book, queue: Queue, now_ms: int) -> None:
     if queue.shape_met != queue.rules.shape:
         # What waits under the old rules may go under the new ones.
         queue.shape_met = queue.rules.shape
+        if queue.shared.is_bounded:
+            queue.shared.reshaped[queue] = None
         for gauge in queue.rules.book.all():
             gauge.wake_all(now_ms)
 

@@ -97,7 +97,7 @@ class Journal:
 
     def _place(self, job: Job) -> Place:
         match job.state:
-            case JobState.READY if not job.holds:
+            case JobState.READY if not job.timeout_left_ms:
                 turn = job.turn
                 assert turn is not None
                 lane = turn.strand.lane
@@ -112,7 +112,7 @@ class Journal:
                 died_ms = job.errors[-1].at_ms if job.errors else 0
                 return DEAD, job.queue.encode("utf-8", "surrogatepass"), died_ms, 0
             case _:
-                # Leased, waiting, or ready to go on with what it holds.
+                # Leased, waiting, or ready to go on after a wait.
                 return HELD, b"", 0, 0
 
     def _number(self, lane: Lane) -> int:

@@ -32,8 +32,6 @@ Ask = Command | Query
 Reply = Answer | Handed | View
 Answers = list[tuple[Ask, Reply]]
 _QUERIES: Final = (Show, Explain, Count)
-READS_MAX: Final = 64
-"""Times that the store is read in one step; the rest comes with the next one."""
 
 
 class Owner:
@@ -111,7 +109,7 @@ class Owner:
         visited = self._reading.before(asks)
         answers: Answers = []
         self._decide([*visited, *commands], now_ms, answers)
-        for _ in range(READS_MAX):
+        for _ in range(self._bounds.reads_max):
             fetched = self._reading.next()
             if not fetched:
                 break

@@ -11,8 +11,8 @@ from random import Random
 from typing import Final
 
 from headway.runtime.owner import Owner
+from headway.runtime.verify import problems
 from headway.store.sqlite.store import SqliteStore
-from headway.store.sqlite.verify import problems
 from tests.faults.crash.account import Account
 from tests.faults.crash.drain import drain
 from tests.faults.crash.jobs import LONG_MS, SHORT_MS

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from headway.core import events
-from headway.core.commands import Configure, SetTenant
+from headway.core.commands import Configure, SetKind, SetTenant
 from headway.core.config import Concurrency, QueueConfig, Rate
 from headway.runtime.owner import Ask
 from headway.sim.faults.account import Record
@@ -21,8 +21,8 @@ ENDS: Final = (
     events.Expired,
     events.Buried,
 )
-Key = tuple[str, str, str]
-"""Queue, limit, value."""
+VITAL: Final = "vital"
+"""The kind of all critical jobs, and of no others: no limit counts them."""
 
 
 class Concurrencies(EventChecker):
@@ -33,6 +33,8 @@ class Concurrencies(EventChecker):
     def __init__(self) -> None:
         self._configs: dict[str, QueueConfig] = {}
         self._told: deque[QueueConfig] = deque()
+        self._told_caps: deque[SetTenant] = deque()
+        self._caps: dict[tuple[str, str], int] = {}
         self._running: dict[int, tuple[str, str, int]] = {}
         """Queue, tenant and cost of what has started and not ended."""
         self._resting: set[int] = set()
@@ -40,14 +42,20 @@ class Concurrencies(EventChecker):
 
     def begin(self, asks: Sequence[Ask]) -> None:
         self._told = deque(ask.config for ask in asks if isinstance(ask, Configure))
+        self._told_caps = deque(ask for ask in asks if isinstance(ask, SetTenant))
 
     def see(self, event: Any, record: Record | None) -> None:
         if isinstance(event, events.RuleChanged):
             if event.what == "configure":
                 expect(bool(self._told), "history: a rule of nobody", event)
                 self._configure(self._told.popleft(), event.queue)
+            elif event.what.startswith("tenant "):
+                expect(bool(self._told_caps), "history: a rule of nobody", event)
+                self._cap(self._told_caps.popleft())
             return
         assert record is not None
+        if event.kind == VITAL:
+            return
         if isinstance(event, events.Leased):
             self._resting.discard(event.seq)
             if event.seq not in self._running:
@@ -65,9 +73,17 @@ class Concurrencies(EventChecker):
         old = self._configs.get(name)
         self._configs[name] = config
         if old is not None and len(config.limits) > len(old.limits):
-            for seq in self._resting & self._running.keys():
-                if self._running[seq][0] == name:
-                    del self._running[seq]
+            self._let_rest(name)
+
+    def _cap(self, told: SetTenant) -> None:
+        if told.cap is not None:
+            self._caps[told.queue, told.tenant] = told.cap
+            self._let_rest(told.queue)
+
+    def _let_rest(self, name: str) -> None:
+        for seq in self._resting & self._running.keys():
+            if self._running[seq][0] == name:
+                del self._running[seq]
 
     def _check(self, event: events.Leased) -> None:
         for limit in self._configs[event.queue].limits:
@@ -80,6 +96,11 @@ class Concurrencies(EventChecker):
                 and (limit.per is None or tenant == event.tenant)
             )
             expect(used <= limit.max, "invariant 22", used, limit, event)
+        cap = self._caps.get((event.queue, event.tenant), -1)
+        if cap >= 0:
+            of = (event.queue, event.tenant)
+            used = sum(x[2] for x in self._running.values() if x[:2] == of)
+            expect(used <= cap, "invariant 22: cap", used, cap, event)
 
 
 class RatesKept(EventChecker):
@@ -100,7 +121,7 @@ class RatesKept(EventChecker):
     def see(self, event: Any, record: Record | None) -> None:
         assert record is not None
         limit = self._limits.get(event.queue)
-        if limit is None or record.is_continuing:
+        if limit is None or record.is_continuing or event.kind == VITAL:
             return
         burst = limit.count if limit.burst is None else limit.burst
         full = burst * limit.period_ms
@@ -118,29 +139,37 @@ class Holds(EventChecker):
 
     def __init__(self) -> None:
         self._held: Counter[str] = Counter()
-        self._paused: set[tuple[str, str]] = set()
-        self._told: deque[SetTenant] = deque()
+        self._paused: set[tuple[str, str, str]] = set()
+        self._told: deque[SetTenant | SetKind] = deque()
 
     def begin(self, asks: Sequence[Ask]) -> None:
-        self._told = deque(ask for ask in asks if isinstance(ask, SetTenant))
+        kinds = SetTenant | SetKind
+        self._told = deque(ask for ask in asks if isinstance(ask, kinds))
 
     def see(self, event: Any, record: Record | None) -> None:
         if isinstance(event, events.Leased):
             is_free = not self._held[event.queue]
             expect(is_free, "invariant 26: the queue is held", event)
-            is_free = (event.queue, event.tenant) not in self._paused
+            is_free = ("tenant", event.queue, event.tenant) not in self._paused
             expect(is_free, "invariant 26: the tenant is held", event)
+            is_free = ("kind", event.queue, event.kind) not in self._paused
+            expect(is_free, "invariant 26: the kind is held", event)
             return
         match event.what.split(" ")[0]:
             case "pause" | "block":
                 self._held[event.queue] += 1
             case "resume" | "unblock":
                 self._held[event.queue] -= 1
-            case "tenant":
+            case "tenant" | "kind":
                 expect(bool(self._told), "history: a rule of nobody", event)
-                told = self._told.popleft()
-                name = (told.queue, told.tenant)
-                if told.is_paused:
-                    self._paused.add(name)
-                elif told.is_paused is False:
-                    self._paused.discard(name)
+                self._rule(self._told.popleft())
+
+    def _rule(self, told: SetTenant | SetKind) -> None:
+        if isinstance(told, SetTenant):
+            name = ("tenant", told.queue, told.tenant)
+        else:
+            name = ("kind", told.queue, told.kind)
+        if told.is_paused:
+            self._paused.add(name)
+        elif told.is_paused is False:
+            self._paused.discard(name)

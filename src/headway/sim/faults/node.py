@@ -59,7 +59,7 @@ class Node:
         if self.life is not None:
             return
         store = self.medium.open()
-        owner = Owner(store)
+        owner = Owner(store, stage.rates.bounds)
         clock = StoreClock(stage.agenda, stage.wall_ms, store)
         try:
             owner.take_over(clock)

@@ -15,14 +15,15 @@ from headway.core.commands import (
     PutSchedule,
     Redrive,
     SetHold,
+    SetKind,
     SetTenant,
 )
-from headway.core.config import Concurrency, QueueConfig
+from headway.core.config import Concurrency, Order, QueueConfig
 from headway.core.cron import Missed, Schedule
 from headway.core.job import JobSpec
 from headway.core.states import JobState
 from headway.runtime.owner import Ask
-from headway.sim.faults.producers import TENANTS
+from headway.sim.faults.producers import KINDS, TENANTS
 from headway.sim.faults.stage import Stage
 
 NAMES = ("one", "two")
@@ -42,6 +43,8 @@ class Operator:
             self._limit,
             self._limit,
             self._tenant,
+            self._cap,
+            self._kind,
             self._schedule,
             self._schedule,
             self._drop,
@@ -65,6 +68,8 @@ class Operator:
                 self._say(SetHold(config.name, hold, is_on=False))
             for tenant in TENANTS:
                 self._say(SetTenant(config.name, tenant, is_paused=False))
+            for kind in dict.fromkeys(KINDS):
+                self._say(SetKind(config.name, kind, is_paused=False))
             for name in NAMES:
                 self._say(DropSchedule(config.name, name))
 
@@ -97,11 +102,23 @@ class Operator:
         )
         if self._chance.random() < 0.2:
             limits = tuple(x for x in limits if not isinstance(x, Concurrency))
-        return Configure(msgspec.structs.replace(config, limits=limits))
+        order = config.order
+        if self._chance.random() < 0.2:
+            order = self._chance.choice([Order.FAIR, Order.TIME, Order.PRIORITY])
+        changed = msgspec.structs.replace(config, limits=limits, order=order)
+        return Configure(changed)
 
     def _tenant(self, config: QueueConfig) -> Ask:
         is_paused = self._chance.random() < 0.5
         return SetTenant(config.name, self._chance.choice(TENANTS), is_paused=is_paused)
+
+    def _cap(self, config: QueueConfig) -> Ask:
+        cap = self._chance.choice([-1, 2, 3])
+        return SetTenant(config.name, self._chance.choice(TENANTS), cap=cap)
+
+    def _kind(self, config: QueueConfig) -> Ask:
+        is_paused = self._chance.random() < 0.5
+        return SetKind(config.name, self._chance.choice(KINDS), is_paused=is_paused)
 
     def _schedule(self, config: QueueConfig) -> Ask:
         chance = self._chance

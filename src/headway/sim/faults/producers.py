@@ -8,9 +8,11 @@ import msgspec
 
 from headway.core.commands import Accepted, Enqueue, Reply
 from headway.core.job import JobSpec
+from headway.sim.faults.checks_rules import VITAL
 from headway.sim.faults.stage import Stage
 
 TENANTS: Final = ("", "acme", "bolt", "core")
+KINDS: Final = ("", "", "mail", "mail", VITAL)
 
 
 class Producer:
@@ -60,7 +62,7 @@ class Producer:
     def _new(self) -> Enqueue:
         chance = self._chance
         config = chance.choice(self._stage.configs)
-        count = chance.choice([1, 1, 1, 2, 4])
+        count = chance.choice([1, 1, 1, 1, 2, 2, 4, 12])
         is_keyed = chance.random() < 0.5
         command = Enqueue(config.name, [self._spec(is_keyed) for _ in range(count)])
         if is_keyed:
@@ -72,10 +74,14 @@ class Producer:
         self._made += 1
         name = f"{self._number}-{self._made}"
         is_late = chance.random() < 0.2
+        kind = chance.choice(KINDS)
         return JobSpec(
             payload=name.encode() * chance.choice([1, 1, 1, 60]),
             tenant=chance.choice(TENANTS),
-            kind=chance.choice(["", "mail"]),
+            kind=kind,
+            is_critical=kind == VITAL,
+            priority=chance.choice([None, None, 50, 200]),
+            weight=3.0 if chance.random() < 0.05 else None,
             delay_ms=chance.choice([1, 500, 8_000, 30_000]) if is_late else None,
             cost=2 if chance.random() < 0.1 else None,
             slo_ms=chance.choice([None, None, 1_000, 60_000]),

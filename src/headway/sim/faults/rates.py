@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from headway.core.memory import Bounds
+
 
 class Kind(StrEnum):
     """Faults that strike the owner, its store or its clock."""
@@ -37,6 +39,8 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
 
     is_on_disk: bool
     """On the simulated disk, else in memory."""
+    bounds: Bounds
+    """How much of the partition memory may hold; tiny ones make it read on and on."""
     is_calm: bool
     """No faults at all, and workers that keep their leases."""
     fault_gap_ms: int
@@ -68,6 +72,7 @@ def draw_rates(chance: Random) -> Rates:
     some = chance.sample(KINDS, chance.randint(1, len(KINDS)))
     return Rates(
         is_on_disk=chance.random() < 0.5,
+        bounds=_bounds(chance),
         is_calm=False,
         fault_gap_ms=chance.choice([0, 2_000, 5_000, 10_000, 20_000]),
         kinds=tuple(some + chance.sample(some, 1)),
@@ -87,6 +92,16 @@ def draw_rates(chance: Random) -> Rates:
     )
 
 
+def _bounds(chance: Random) -> Bounds:
+    if chance.random() < 0.4:
+        return Bounds()
+    return Bounds(
+        jobs_max=chance.choice([4, 12, 100]),
+        turns_max=chance.choice([1, 2, 5, 20]),
+        scheduled_max=chance.choice([4, 8, 40]),
+    )
+
+
 def _share(chance: Random, most: float) -> float:
     return 0.0 if chance.random() < 0.3 else chance.random() * most
 
@@ -94,6 +109,7 @@ def _share(chance: Random, most: float) -> float:
 def _calm(chance: Random) -> Rates:
     return Rates(
         is_on_disk=chance.random() < 0.5,
+        bounds=_bounds(chance),
         is_calm=True,
         fault_gap_ms=0,
         kinds=(),

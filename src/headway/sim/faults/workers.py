@@ -36,7 +36,7 @@ class Worker:
         """Long polls: with a wait that the owner holds open."""
         chance = self._chance
         self._round += 1
-        wait_ms = chance.choice([0, 1_000, 5_000])
+        wait_ms = chance.choice([0, 3_000, 6_000])
         queues = None
         if chance.random() < 0.4:
             queues = (chance.choice(self._stage.configs).name,)

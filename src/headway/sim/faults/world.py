@@ -4,7 +4,7 @@ import traceback
 from random import Random
 from typing import Final
 
-from headway.core.config import Concurrency, Limit, QueueConfig, Rate
+from headway.core.config import Concurrency, Limit, Order, QueueConfig, Rate
 from headway.core.retry import Exponential, Fixed, Retry
 from headway.sim.faults.checks_events import unfinished
 from headway.sim.faults.media import DiskMedium, Medium, MemoryMedium
@@ -81,9 +81,9 @@ class World:
         """29: all work comes to an end; nothing of it is lost."""
         agenda, panel = self.stage.agenda, self.stage.panel
         # What was said before the end of faults may still be under way.
-        agenda.run_until(agenda.now_ms + 10_000, ACTS_MAX)
+        agenda.run_until(agenda.now_ms + 5_000, ACTS_MAX)
         self.operator.lift()
-        agenda.run_until(agenda.now_ms + 10_000, ACTS_MAX)
+        agenda.run_until(agenda.now_ms + 5_000, ACTS_MAX)
         agenda.run_until(agenda.now_ms + DRAIN_MS, ACTS_MAX, panel.is_drained)
         if not panel.is_drained():
             raise Stalled(f"invariant 29: {unfinished(panel.account)}")
@@ -145,9 +145,11 @@ def _config(chance: Random, name: str) -> QueueConfig:
     if chance.random() < 0.25:
         burst = chance.choice([None, 2, 10])
         limits.append(Rate("pace", chance.randint(2, 10), 2_000, burst))
+    orders = [Order.FAIR] * 4 + [Order.TIME, Order.PRIORITY]
     retries: list[Retry] = [Fixed(1_000), Exponential(500, 8_000)]
     return QueueConfig(
         name=name,
+        order=chance.choice(orders),
         slo_ms=chance.choice([1_000, 30_000]),
         lease_ms=chance.choice([4_000, 10_000]),
         attempts_max=chance.randint(1, 5),

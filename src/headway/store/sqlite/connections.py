@@ -19,7 +19,7 @@ def open_for_owner(path: Path, options: SqliteOptions) -> apsw.Connection:
     connection = _connect(path, READ_WRITE, options)
     try:
         if options.is_locked:
-            log.rewrite(str(path), options.vfs)
+            log.renew(connection, str(path), options.vfs)
         pragmas.set_for_owner(connection, options)
         schema.migrate(connection)
     except BaseException as error:

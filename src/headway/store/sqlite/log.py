@@ -1,13 +1,16 @@
 """The write-ahead log: kept short by the owner, and made durable again at open."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import apsw
 
+from headway.store.errors import Corrupt
+from headway.store.sqlite import frames
+from headway.store.sqlite.frames import FRAME_BYTES
 from headway.store.sqlite.options import SqliteOptions
-from headway.store.sqlite.pragmas import PAGE_BYTES
 
-FRAME_BYTES: Final = PAGE_BYTES + 24
 CHUNK_BYTES: Final = 64 * 1024
 """Of more than 128 KiB in one call SQLite writes a part, and calls the disk full."""
 
@@ -61,24 +64,66 @@ class Log:
         return True
 
 
-def rewrite(path: str, vfs: str | None) -> None:
-    """Writes the log that an earlier owner left over itself, and flushes it.
+def renew(connection: apsw.Connection, path: str, vfs: str | None) -> None:
+    """Makes the log that an earlier owner left durable, and cuts a torn commit off.
 
     After a failed flush the kernel calls pages clean that never reached the disk. They
     are read as if they were there, and no later flush writes them: a power cut would
-    take them, and every commit behind them, away. The caller must be the only writer.
+    take them, and every commit behind them, away. So the log is written over itself.
+    The connection has read the log already; its owner must be the only writer.
     """
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_WAL
+    with _opened(path, vfs, flags) as file:
+        if file is None:
+            return
+        found = frames.survey(file)
+        if not found.size_bytes:
+            return
+        last = _last_frame(connection)
+        if (damage := frames.damage(found, last)) is not None:
+            raise Corrupt(damage)
+        for offset in range(0, found.size_bytes, CHUNK_BYTES):
+            some = min(CHUNK_BYTES, found.size_bytes - offset)
+            file.xWrite(file.xRead(some, offset), offset)
+        # Of a log whose header is torn nothing counts. SQLite goes on with the salts of
+        # that header, by which what it leaves behind would pass for its own.
+        end = frames.HEADER_BYTES + last * FRAME_BYTES if last else 0
+        if end < found.size_bytes:
+            file.xTruncate(end)
+        file.xSync(apsw.SQLITE_SYNC_NORMAL)
+
+
+def damage(connection: apsw.Connection, path: str, vfs: str | None) -> str | None:
+    """What the log has lost, if anything; nothing is changed.
+
+    Nobody can tell while an owner works on it: it knows what it wrote, and does not
+    read it again.
+    """
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_WAL
+    with _opened(path, vfs, flags) as file:
+        if file is None:
+            return None
+        found = frames.survey(file)
+        last = _last_frame(connection)
+        # else the owner has begun it anew meanwhile, and the survey is of two logs
+        is_same = file.xRead(len(found.header), 0) == found.header
+        return frames.damage(found, last) if is_same else None
+
+
+def _last_frame(connection: apsw.Connection) -> int:
+    """The last frame that SQLite reads; 0 if there is none."""
+    count, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+    return max(count, 0)
+
+
+@contextmanager
+def _opened(path: str, vfs: str | None, flags: int) -> Iterator[apsw.VFSFile | None]:
     try:
         file = apsw.VFSFile(vfs or "", path + "-wal", [flags, 0])
     except apsw.CantOpenError:
+        yield None
         return
     try:
-        size = file.xFileSize()
-        for offset in range(0, size, CHUNK_BYTES):
-            chunk = file.xRead(min(CHUNK_BYTES, size - offset), offset)
-            file.xWrite(chunk, offset)
-        if size:
-            file.xSync(apsw.SQLITE_SYNC_NORMAL)
+        yield file
     finally:
         file.xClose()

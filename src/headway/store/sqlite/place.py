@@ -80,6 +80,22 @@ def sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
+def owner_of(store: Path) -> str | None:
+    """The process that owns a store now, by its number; None if nobody does."""
+    path = store.with_name(store.name + ".owner")
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
+    finally:
+        os.close(handle)
+    return None
+
+
 class OwnerLock:
     """A lock on a file beside the store; the kernel lets go of it when we die.
 

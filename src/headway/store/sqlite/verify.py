@@ -8,7 +8,7 @@ import apsw
 
 from headway.store.errors import StoreError
 from headway.store.port import DEAD
-from headway.store.sqlite import schema
+from headway.store.sqlite import log, schema
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.options import SqliteOptions
 from headway.store.sqlite.pragmas import PAGE_BYTES
@@ -22,14 +22,18 @@ def problems(path: Path, options: SqliteOptions | None = None) -> list[str]:
     try:
         connection = open_for_reader(path, options)
     except StoreError as error:
-        return [] if _is_unborn(path, options, error) else [str(error)]
+        return [] if is_unborn(path, options, error) else [str(error)]
     try:
-        return _found(connection)
+        vfs = None if options is None else options.vfs
+        lost = log.damage(connection, str(path), vfs)
+        return ([] if lost is None else [f"log: {lost}"]) + _found(connection)
+    except apsw.Error as error:
+        return [f"log: {error}"]
     finally:
         connection.close()
 
 
-def _is_unborn(path: Path, options: SqliteOptions | None, error: StoreError) -> bool:
+def is_unborn(path: Path, options: SqliteOptions | None, error: StoreError) -> bool:
     """Its maker was killed while it wrote the first page, which is to be taken back.
 
     Only there SQLite keeps such a journal, and only an owner may act on it.

@@ -1,0 +1,87 @@
+"""All of a store as of one moment, read in streams: for checks, not for owners."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import apsw
+
+from headway.store.port import Key, Row, Segment
+from headway.store.sqlite import statements as sql
+from headway.store.sqlite.connections import open_for_reader
+from headway.store.sqlite.options import SqliteOptions
+from headway.store.sqlite.reader import failure
+from headway.store.sqlite.schema import known_version
+
+ROWS: Final = f"SELECT {sql.ROW} FROM jobs ORDER BY seq"  # noqa: S608
+SEGMENTS: Final = "SELECT first, count, at_ms, blob FROM history ORDER BY first"
+FACT_KINDS: Final = "SELECT DISTINCT kind FROM facts"
+KEYS: Final = "SELECT queue, key, seq, fingerprint, at_ms FROM keys ORDER BY id"
+JOBS_COUNT: Final = "SELECT count(*) FROM jobs"
+EVENTS_COUNT: Final = "SELECT sum(count) FROM history"
+
+
+class Snapshot:
+    """While it is open the owner's log can't be cut off: it grows by what is written.
+
+    A file whose maker was killed before it had tables is empty.
+    """
+
+    def __init__(self, path: Path, options: SqliteOptions | None = None) -> None:
+        self._connection = open_for_reader(path, options)
+        self._connection.execute("BEGIN")
+        self._is_empty = known_version(self._connection) == 0
+        self.epoch = 0 if self._is_empty else self._number(sql.EPOCH)
+
+    def rows(self) -> Iterator[Row]:
+        """Every job, by seq."""
+        return self._stream(ROWS)
+
+    def segments(self) -> Iterator[Segment]:
+        """All of history that is left."""
+        return map(Segment._make, self._stream(SEGMENTS))
+
+    def facts(self, kind: str) -> Iterator[tuple[bytes, bytes]]:
+        return self._stream(sql.FACTS, kind)
+
+    def fact_kinds(self) -> list[str]:
+        return [kind for (kind,) in self._stream(FACT_KINDS)]
+
+    def idempotency_keys(self) -> Iterator[Key]:
+        """All of them, in the order in which they came."""
+        return self._stream(KEYS)
+
+    def jobs_count(self) -> int:
+        return 0 if self._is_empty else self._number(JOBS_COUNT)
+
+    def events_count(self) -> int:
+        return 0 if self._is_empty else self._number(EVENTS_COUNT)
+
+    def close(self) -> None:
+        self._connection.close(force=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _number(self, statement: str) -> int:
+        try:
+            return int(self._connection.execute(statement).get or 0)
+        except apsw.Error as error:
+            raise failure(error) from error
+
+    def _stream(self, statement: str, *values: str) -> Iterator[Any]:
+        if self._is_empty:
+            return
+        try:
+            yield from self._connection.execute(statement, values)
+        except apsw.Error as error:
+            raise failure(error) from error
