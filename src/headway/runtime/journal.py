@@ -1,5 +1,6 @@
 """Decisions as batches: every job that changed goes to where it now stands."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from headway.core import facts
@@ -50,6 +51,11 @@ class Journal:
         """A lane that has its number from before."""
         self._lanes[_lane_key(lane)] = number
         lane.place = number
+
+    def counted(self, names: Iterable[str]) -> None:
+        """Counts of these queues are in history only: the next checkpoint has them."""
+        self._counted.update(names)
+        self._commits += 1
 
     def number_of(self, lane: Lane) -> int:
         return lane.place or self._number(lane)

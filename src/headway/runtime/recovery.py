@@ -75,7 +75,9 @@ def _recover_counts(
         first = _decode_number(blob)
     while first < next_event:
         for segment in store.history(first, HISTORY_BYTES):
-            counts.update(unpack_heading(segment.blob).counts)
+            newer = unpack_heading(segment.blob).counts
+            counts.update(newer)
+            journal.counted(newer)
             first = segment.first + segment.count
     for name, found in counts.items():
         queue = book.queues[name]
