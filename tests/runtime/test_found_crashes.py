@@ -6,8 +6,11 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import apsw
+import pytest
+
 import headway
-from headway.store.errors import StoreFailed
+from headway.store.errors import Corrupt, StoreFailed
 from tests.store.simulated import SimulatedPlace
 
 ENQUEUE_AND_DIE = """
@@ -49,3 +52,19 @@ def test_a_file_whose_maker_was_killed_is_not_called_damaged() -> None:
         assert place.problems() == []
         place.close()
     assert 20 < stopped < 59
+
+
+def test_a_file_that_cannot_be_read_is_let_go(tmp_path: Path) -> None:
+    """It says what is wrong, and who mends the file may open it in the same process."""
+    path = tmp_path / "jobs.db"
+    with headway.open(path) as queue:
+        queue.configure(headway.QueueConfig(name="mail"))
+    connection = apsw.Connection(str(path))
+    sound = connection.execute("SELECT value FROM facts WHERE kind = 'queue'").get
+    connection.execute("UPDATE facts SET value = x'00' WHERE kind = 'queue'")
+    with pytest.raises(Corrupt, match="can't be read"):
+        headway.open(path)
+    connection.execute("UPDATE facts SET value = ? WHERE kind = 'queue'", (sound,))
+    connection.close()
+    with headway.open(path) as queue:
+        assert queue.counts("mail").ready == 0

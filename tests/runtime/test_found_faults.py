@@ -212,3 +212,18 @@ def test_a_log_whose_new_header_was_torn_is_not_taken_for_damaged(after: int) ->
     place.disk.crash()
     assert len(Writer(place.open()).store.jobs([1_000])) == 1
     place.close()
+
+
+def test_a_job_that_comes_from_the_store_again_stands_once_in_its_turn() -> None:
+    """A row of its life before was left in the heap, and the two were compared."""
+    story = Story()
+    story.configure()
+    story.say(SetKind("q", "mail", is_paused=False))
+    story.put(JobSpec())
+    (job,) = story.say(Lease(lease_ms=600_000))
+    story.restart()
+    story.say(Wait(job.token, "key", 600_000))
+    story.say(Reply("q", "key"))
+    story.put(JobSpec())
+    story.say(SetKind("q", "mail", is_paused=False))
+    assert story.lease_all() == [1, 2]

@@ -10,6 +10,7 @@ from heapq import heapify
 
 import msgspec
 
+from headway.core import life
 from headway.core.book import Book
 from headway.core.commands import Decision, Fetched, Group
 from headway.core.job import Job
@@ -160,12 +161,23 @@ def _place(book: Book, job: Job, now_ms: int, source: Turn | None = None) -> Non
             book.shared.moved[job.seq] = job
     elif job.state is SCHEDULED:
         book.near.jobs[job.seq] = job
-    book.arm(job)
+    if job.expires_ms <= now_ms and job.state is not DEAD:
+        life.expire(book, job, now_ms)
+    else:
+        book.arm(job)
 
 
 def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
     """Of a turn that has grown, the far end goes."""
-    rows = sorted(row for row in turn.rows if row[3].turn is turn)
+    key_of = turn.strand.lane.queue.rules.key_of
+    # One that left and came back has an old row, too.
+    rows = sorted(
+        {
+            row[2]: row
+            for row in turn.rows
+            if row[3].turn is turn and row[:2] == key_of(row[3])
+        }.values()
+    )
     cut = turn.cut
     if cut is not None:
         kept = [row for row in rows if row[:3] <= cut or row[3].timeout_left_ms]

@@ -103,13 +103,18 @@ class Turn:
         """Under which its jobs are written. Turns of one tenant lie side by side."""
         if self.place is None:
             self.place = place_of(self.tenancy.name, self.strand.key)
+            if self.strand.lane.queue.rules.is_by_run_at:
+                # In another order, and so apart from what is written in the usual one.
+                self.place = b"\xff" + self.place
         return self.place
 
     def head(self) -> Job | None:
         """The job to start next: of a tenant over its share, one still in time."""
         row = _first_row(self.rows, self)
-        if row is not None and self.cut is not None and row[:3] > self.cut:
-            row = None
+        if self.cut is not None and row is not None and row[:3] > self.cut:
+            # One that goes on after a wait is always in memory, and may go.
+            if not row[3].timeout_left_ms:
+                row = None
         if self.late:
             late = _first_row(self.late, self)
             is_in_time_first = self.is_shedding and self.tier == ENTITLED

@@ -7,6 +7,8 @@ time, so the same owner serves an application, a server and the simulator.
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from headway.core.commands import Answer, Command, Granted
 from headway.core.job import Job
 from headway.core.memory import Bounds, tidy
@@ -25,6 +27,7 @@ from headway.runtime.views import (
     leased_job,
     look,
 )
+from headway.store.errors import Corrupt
 from headway.store.port import Store
 
 Ask = Command | Query
@@ -52,14 +55,13 @@ class Owner:
         Answers the clock that the partition goes by from here on.
         """
         self.epoch = self._store.take_over()
-        last = self._store.last_segment()
-        clock = clock or Clock(0 if last is None else last.at_ms)
-        now_ms = clock.now_ms()
-        self._journal = recover(self.partition, self._store, self.epoch, now_ms)
-        self._reading = Reading(
-            self.partition.book, self._store, self._journal, self._bounds
-        )
-        return clock
+        try:
+            return self._recover(clock)
+        except BaseException as error:
+            self._store.close()  # or nobody else could own it while we live
+            if isinstance(error, msgspec.MsgspecError):
+                raise Corrupt(f"a record can't be read: {error}") from error
+            raise
 
     def step(self, asks: Sequence[Ask], now_ms: int) -> Answers:
         """Decides the commands together and commits once; the answers hold.
@@ -97,6 +99,16 @@ class Owner:
         if self._stopped is None:
             self._stopped = OwnerStopped("the owner was closed")
             self._store.close()
+
+    def _recover(self, clock: Clock | None) -> Clock:
+        last = self._store.last_segment()
+        clock = clock or Clock(0 if last is None else last.at_ms)
+        now_ms = clock.now_ms()
+        self._journal = recover(self.partition, self._store, self.epoch, now_ms)
+        self._reading = Reading(
+            self.partition.book, self._store, self._journal, self._bounds
+        )
+        return clock
 
     def _step(self, asks: Sequence[Ask], now_ms: int) -> Answers:
         commands: list[Command] = []
