@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from headway.core.fairness import LaneClock, Tenancy
 from headway.core.held import HeldClock
 from headway.core.shelf import DUE, NEVER, Shelf
-from headway.core.turn import ENTITLED, OVER, Turn
+from headway.core.turn import ENTITLED, OVER, Turn, name_of
 from headway.core.windows import WindowSet
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Cold:
 
     def expect(self, turn: Turn) -> None:
         """Of this turn nothing was read: the round under way meets it, or the next."""
-        if self.after is not None and turn.name() <= self.after:
+        if self.after is not None and name_of(turn) <= self.after:
             self.is_clean = False
         self.is_idle = False
         self.want()

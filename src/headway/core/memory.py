@@ -19,7 +19,7 @@ from headway.core.queue import Queue
 from headway.core.restore import held_so_far
 from headway.core.rules import Rules
 from headway.core.states import DEAD, READY, SCHEDULED
-from headway.core.turn import NOTHING_READ, Position, Turn
+from headway.core.turn import NOTHING_READ, Position, Turn, name_of
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -128,7 +128,7 @@ def _take_group(
         # It is here to be served, however many there are.
         new_turns.pop()
     is_whole = len(jobs) < command.each
-    if turn.name() != name:
+    if name_of(turn) != name:
         # The rules have changed since they were written: they go where they belong,
         # and the next round meets the rest of them.
         cold.is_clean = cold.is_idle = False
@@ -219,15 +219,20 @@ def _drop(book: Book, turn: Turn, now_ms: int) -> None:
 
 def _begin_anew(book: Book, queue: Queue, now_ms: int) -> None:
     """The rules have changed: all that waits leaves, and comes back to new turns."""
+    turns: dict[Turn, None] = {}
     for job in list(book.jobs.values()):
         if job.state is READY and job.queue == queue.name and not job.timeout_left_ms:
             turn = job.turn
             assert turn is not None
+            turns[turn] = None
             _forget(book, job, now_ms)
-            turn.cut = None
-            if turn.count == 0:
-                turn.seat_at(turn.strand.now(now_ms))
-                queue.drop_turn(turn)
+    for turn in turns:
+        turn.cut = None
+        turn.rows = [row for row in turn.rows if row[3].turn is turn]
+        heapify(turn.rows)
+        if turn.count == 0:
+            turn.seat_at(turn.strand.now(now_ms))
+            queue.drop_turn(turn)
     for lane in queue.all_lanes():
         for strand in lane.strands.values():
             for turn in strand.turns.values():

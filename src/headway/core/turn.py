@@ -99,22 +99,17 @@ class Turn:
             if shared.is_bounded:
                 shared.grown[self] = None
 
-    def name(self) -> bytes:
-        """Under which its jobs are written. Turns of one tenant lie side by side."""
-        if self.place is None:
-            self.place = place_of(self.tenancy.name, self.strand.key)
-            if self.strand.lane.queue.rules.is_by_run_at:
-                # In another order, and so apart from what is written in the usual one.
-                self.place = b"\xff" + self.place
-        return self.place
-
     def head(self) -> Job | None:
         """The job to start next: of a tenant over its share, one still in time."""
         row = _first_row(self.rows, self)
-        if self.cut is not None and row is not None and row[:3] > self.cut:
-            # One that goes on after a wait is always in memory, and may go.
-            if not row[3].timeout_left_ms:
-                row = None
+        # One that goes on after a wait is always in memory, and may go.
+        if (
+            self.cut is not None
+            and row is not None
+            and row[:3] > self.cut
+            and not row[3].timeout_left_ms
+        ):
+            row = None
         if self.late:
             late = _first_row(self.late, self)
             is_in_time_first = self.is_shedding and self.tier == ENTITLED
@@ -210,6 +205,16 @@ class Turn:
     def unpark(self, now_ms: int) -> None:
         self.parked_on = None
         self.seat_at(self.strand.now(now_ms))
+
+
+def name_of(turn: Turn) -> bytes:
+    """Under which its jobs are written. Turns of one tenant lie side by side."""
+    if turn.place is None:
+        turn.place = place_of(turn.tenancy.name, turn.strand.key)
+        if turn.strand.lane.queue.rules.is_by_run_at:
+            # In another order, and so apart from what is written in the usual one.
+            turn.place = b"\xff" + turn.place
+    return turn.place
 
 
 def place_of(tenant: str, strand_key: tuple[Any, ...]) -> bytes:

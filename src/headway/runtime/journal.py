@@ -10,6 +10,7 @@ from headway.core.job import Job
 from headway.core.lane import Lane
 from headway.core.queue import Queue
 from headway.core.states import JobState
+from headway.core.turn import name_of
 from headway.runtime.records import (
     Chapter,
     Counts,
@@ -109,7 +110,7 @@ class Journal:
                 lane = turn.strand.lane
                 return (
                     lane.place or self._number(lane),
-                    turn.place or turn.name(),
+                    turn.place or name_of(turn),
                     *lane.queue.rules.key_of(job),
                 )
             case JobState.SCHEDULED:

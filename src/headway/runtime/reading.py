@@ -8,7 +8,7 @@ from headway.core.commands import Cancel, Command, Enqueue, Fetched, Judge, Redr
 from headway.core.job import Job
 from headway.core.lane import Lane
 from headway.core.memory import Bounds, rows_max
-from headway.core.turn import Turn
+from headway.core.turn import Turn, name_of
 from headway.runtime.journal import Journal
 from headway.runtime.records import unpack_job
 from headway.runtime.views import Explain, Query, Show
@@ -77,7 +77,7 @@ class Reading:
         limit = max(2, rows_max(self._book, self._bounds) // 2)
         lane = self._journal.number_of(turn.strand.lane)
         after = START if turn.cut is None else Position(*turn.cut)
-        rows = self._store.rows(lane, turn.name(), after, limit)
+        rows = self._store.rows(lane, name_of(turn), after, limit)
         return Fetched(turn, [_job(row) for row in rows], len(rows) < limit)
 
     def _read_lane(self, lane: Lane) -> Fetched:
