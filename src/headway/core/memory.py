@@ -230,13 +230,14 @@ def _begin_anew(book: Book, queue: Queue, now_ms: int) -> None:
         turn.cut = None
         turn.rows = [row for row in turn.rows if row[3].turn is turn]
         heapify(turn.rows)
+        turn.seat_at(turn.strand.now(now_ms))
         if turn.count == 0:
-            turn.seat_at(turn.strand.now(now_ms))
             queue.drop_turn(turn)
     for lane in queue.all_lanes():
         for strand in lane.strands.values():
             for turn in strand.turns.values():
                 turn.cut = NOTHING_READ if lane.ready else None
+                turn.seat_at(strand.now(now_ms))
         lane.cold = None
         if lane.ready:
             lane.cold = Cold(lane)

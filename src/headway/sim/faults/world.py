@@ -142,9 +142,10 @@ def _config(chance: Random, name: str) -> QueueConfig:
     if chance.random() < 0.4:
         per = chance.choice([None, "tenant"])
         limits.append(Concurrency("slots", chance.randint(2, 5), per))
-    if chance.random() < 0.25:
-        burst = chance.choice([None, 2, 10])
-        limits.append(Rate("pace", chance.randint(2, 10), 2_000, burst))
+    if chance.random() < 0.35:
+        burst = chance.choice([None, None, 2, 10])
+        period_ms = chance.choice([2_000, 4_000])
+        limits.append(Rate("pace", chance.randint(4, 10), period_ms, burst))
     orders = [Order.FAIR] * 4 + [Order.TIME, Order.PRIORITY]
     retries: list[Retry] = [Fixed(1_000), Exponential(500, 8_000)]
     return QueueConfig(
