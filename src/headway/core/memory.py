@@ -87,8 +87,12 @@ def _take_turn(book: Book, turn: Turn, command: Fetched, now_ms: int) -> None:
     for job in command.jobs:
         _place(book, job, now_ms, turn)
     turn.seat_at(turn.strand.now(now_ms))
-    if turn.count == 0 and turn.cut is None:
-        queue.drop_turn(turn)
+    if turn.count == 0:
+        if turn.cut is None:
+            queue.drop_turn(turn)
+        else:
+            # What was read stands elsewhere: there is more behind it.
+            book.shared.reads[turn] = None
     for board in queue.boards:
         board.stir()
 
