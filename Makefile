@@ -4,7 +4,8 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-long check fix bench docs setup constraints clean
+.PHONY: help run test test-long sim crash check fix bench bench-backlog docs setup \
+  constraints clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -28,6 +29,15 @@ test: ## Set up and run the tests
 test-long: ## Run the long tests and keep their result in docs/results
 	$(READY) test
 	@$(BIN)/python -m tools.long_tests
+
+N := 2000
+sim: ## Simulate N seeds of the real runtime under faults (SEED=1 begins there)
+	$(READY) test
+	@$(BIN)/python -m headway.sim.faults $(N) --seed $(or $(SEED),0) --quiet
+
+crash: ## Kill a real process N times under load and check what is left
+	$(READY) test
+	@$(BIN)/python -m tests.faults.crash $(N)
 
 check: ## Check format, lint, types, import contracts and tidiness
 	$(READY) check

@@ -173,6 +173,11 @@ def _place(book: Book, job: Job, now_ms: int, source: Turn | None = None) -> Non
 
 def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
     """Of a turn that has grown, the far end goes."""
+    if turn.cut is None:
+        if turn.count <= most:
+            return
+    elif _pop_beyond(book, turn, turn.cut, now_ms):
+        return
     key_of = turn.strand.lane.queue.rules.key_of
     # One that left and came back has an old row, too.
     rows = sorted(
@@ -200,6 +205,26 @@ def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
     heapify(kept)
     if turn.count == 0 and turn.strand.lane.cold is None:
         book.shared.reads[turn] = None
+
+
+def _pop_beyond(book: Book, turn: Turn, cut: Position, now_ms: int) -> bool:
+    """What was added last stands last, nearly always: then nothing has to be sorted."""
+    rows = turn.rows
+    while turn.beyond and rows:
+        row = rows[-1]
+        if row[3].turn is turn:
+            if row[:3] <= cut or row[3].timeout_left_ms:
+                break
+            turn.beyond -= 1
+            rows.pop()
+            _forget(book, row[3], now_ms)
+        else:
+            rows.pop()
+    is_done = turn.beyond == 0
+    turn.beyond = 0
+    if turn.count == 0 and turn.strand.lane.cold is None:
+        book.shared.reads[turn] = None
+    return is_done
 
 
 def _drop(book: Book, turn: Turn, now_ms: int) -> None:

@@ -144,7 +144,9 @@ class Queue:
         spec = job.spec
         rules = self.rules
         is_exempt = spec.is_critical or job.holds != ()
-        lane = self.lane(job.slo_ms, is_exempt=is_exempt)
+        lane = (self.exempt if is_exempt else self.lanes).get(job.slo_ms)
+        if lane is None:
+            lane = self._lane(job.slo_ms, is_exempt=is_exempt)
         key = rules.strand_key(spec)
         strand = lane.strands.get(key)
         if strand is None or strand.shape != rules.shape:

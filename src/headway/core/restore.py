@@ -20,7 +20,9 @@ def begin(book: Book, now_ms: int) -> None:
 
 
 def restore_job(book: Book, job: Job, now_ms: int) -> None:
-    """Puts a job that holds something where it stood; it is counted already.
+    """Puts a job that holds something where it stood.
+
+    It is counted already, unless it is ready: that depends on where it now stands.
 
     Its queue and the rules of it are there. Other jobs are read when they are needed.
     """
@@ -38,7 +40,7 @@ def restore_job(book: Book, job: Job, now_ms: int) -> None:
         assert job.timeout_left_ms, "only a continuation holds while it is ready"
         _hold(queue, job, now_ms)
         job.credit_ms = held_so_far(queue, job, now_ms)
-        book.dispatch.put_back(queue, job, now_ms)
+        book.dispatch.add(queue, job, now_ms)
     book.arm(job)
 
 

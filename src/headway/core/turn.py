@@ -36,6 +36,7 @@ class Turn:
 
     __slots__ = (
         "aim",
+        "beyond",
         "call",
         "called_by",
         "count",
@@ -72,6 +73,8 @@ class Turn:
         """Jobs that are really here."""
         self.cut: Position | None = None
         """Jobs whose key is above this may be missing: they are in the store only."""
+        self.beyond = 0
+        """How many such jobs were added all the same, since memory was tidied up."""
         self.is_emptied = False
         """It is among its queue's turns that were empty, at most once."""
         self.parked_on: object | None = None
@@ -91,13 +94,17 @@ class Turn:
         self.call = NEVER
 
     def add(self, key: tuple[int, int], job: Job) -> None:
-        heappush(self.rows, (*key, job.seq, job))
+        row = (*key, job.seq, job)
+        heappush(self.rows, row)
         job.turn = self
         self.count += 1
-        if self.cut is not None or self.count > ROWS_NOTED:
-            shared = self.strand.lane.queue.shared
-            if shared.is_bounded:
-                shared.grown[self] = None
+        if self.cut is not None and row[:3] > self.cut:
+            self.beyond += 1
+        elif self.count <= ROWS_NOTED:
+            return
+        shared = self.strand.lane.queue.shared
+        if shared.is_bounded:
+            shared.grown[self] = None
 
     def head(self) -> Job | None:
         """The job to start next: of a tenant over its share, one still in time."""

@@ -104,22 +104,22 @@ class Journal:
 
     def _place(self, job: Job) -> Place:
         match job.state:
-            case JobState.READY if not job.timeout_left_ms:
+            case JobState.READY:
                 turn = job.turn
                 assert turn is not None
                 lane = turn.strand.lane
-                return (
-                    lane.place or self._number(lane),
-                    turn.place or name_of(turn),
-                    *lane.queue.rules.key_of(job),
-                )
+                number = lane.place or self._number(lane)
+                if job.timeout_left_ms:
+                    # It goes on after a wait, with all that it holds.
+                    return HELD, b"", number, 0
+                name = turn.place or name_of(turn)
+                return (number, name, *lane.queue.rules.key_of(job))
             case JobState.SCHEDULED:
                 return SCHEDULED, b"", job.run_at_ms, 0
             case JobState.DEAD:
                 died_ms = job.errors[-1].at_ms if job.errors else 0
                 return DEAD, job.queue.encode("utf-8", "surrogatepass"), died_ms, 0
             case _:
-                # Leased, waiting, or ready to go on after a wait.
                 return HELD, b"", 0, 0
 
     def _number(self, lane: Lane) -> int:

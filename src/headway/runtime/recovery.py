@@ -10,8 +10,9 @@ import msgspec
 
 from headway.core import facts, restore
 from headway.core.book import Book
-from headway.core.lane import Cold
+from headway.core.lane import Cold, Lane
 from headway.core.partition import Partition
+from headway.core.states import READY
 from headway.runtime.journal import (
     CHECKPOINT_FACT,
     COUNTS_FACT,
@@ -55,8 +56,12 @@ def recover(partition: Partition, store: Store, epoch: int, now_ms: int) -> Jour
     for queue in book.queues.values():
         queue.replies.order()
     journal = Journal(book, book.last_seq, next_event)
-    _recover_counts(book, store, journal, next_event)
-    _recover_held(book, store, now_ms)
+    lanes = _recover_counts(book, store, journal, next_event)
+    _recover_held(book, store, lanes, now_ms)
+    for lane in lanes.values():
+        if lane.ready:
+            lane.cold = Cold(lane)
+            lane.cold.want()
     book.near.cut = (-(2**63), 0, 0)
     book.shared.reads[book.near] = None
     return journal
@@ -64,8 +69,11 @@ def recover(partition: Partition, store: Store, epoch: int, now_ms: int) -> Jour
 
 def _recover_counts(
     book: Book, store: Store, journal: Journal, next_event: int
-) -> None:
-    """Counts as of the last checkpoint, and what was counted after it."""
+) -> dict[int, Lane]:
+    """Counts as of the last checkpoint, and what was counted after it.
+
+    Answers all lanes by their numbers.
+    """
     counts = {
         unpack_name(key)[0]: _decode_counts(blob)
         for key, blob in store.facts(COUNTS_FACT)
@@ -86,6 +94,7 @@ def _recover_counts(
         queue.leased = found.leased
         queue.waiting = found.waiting
         queue.dead = found.dead
+    lanes: dict[int, Lane] = {}
     for key, blob in store.facts(LANE_FACT):
         number = int.from_bytes(key, "big")
         name, slo_ms, is_exempt = _decode_lane(blob)
@@ -93,18 +102,24 @@ def _recover_counts(
         journal.know_lane(lane, number)
         if name in counts:
             lane.ready = counts[name].lanes.get(number, 0)
-        if lane.ready:
-            lane.cold = Cold(lane)
-            lane.cold.want()
+        lanes[number] = lane
+    return lanes
 
 
-def _recover_held(book: Book, store: Store, now_ms: int) -> None:
-    """Jobs that are leased, that wait, or that hold what they have taken."""
+def _recover_held(
+    book: Book, store: Store, lanes: dict[int, Lane], now_ms: int
+) -> None:
+    """Jobs that are leased, that wait, or that go on after a wait."""
     after = START
     while True:
         rows = store.rows(HELD, b"", after, PAGE)
         for row in rows:
-            restore.restore_job(book, unpack_job(row[0], row[6], row[5]), now_ms)
+            job = unpack_job(row[0], row[6], row[5])
+            if job.state is READY:
+                # By the rules of now it may stand in another lane than it did.
+                book.queues[job.queue].ready -= 1
+                lanes[row[3]].ready -= 1
+            restore.restore_job(book, job, now_ms)
         if len(rows) < PAGE:
             return
         after = Position(rows[-1][3], rows[-1][4], rows[-1][0])

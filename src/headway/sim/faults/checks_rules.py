@@ -60,7 +60,9 @@ class Concurrencies(EventChecker):
             self._resting.discard(event.seq)
             if event.seq not in self._running:
                 self._running[event.seq] = (event.queue, event.tenant, record.cost)
-                self._check(event)
+                if not record.is_continuing:
+                    # What goes on was under way when the limit came.
+                    self._check(event)
         elif isinstance(event, events.Replied) and not event.is_done:
             self._resting.add(event.seq)
         else:
