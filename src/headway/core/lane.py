@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from headway.core.fairness import LaneClock, Tenancy
 from headway.core.held import HeldClock
 from headway.core.shelf import DUE, NEVER, Shelf
-from headway.core.turn import ENTITLED, OVER, Turn, name_of
+from headway.core.turn import ENTITLED, NOTHING_READ, OVER, Turn, name_of
 from headway.core.windows import WindowSet
 
 if TYPE_CHECKING:
@@ -189,6 +189,15 @@ class Cold:
         self.after = None
         self.is_read = False
         self.is_clean = True
+
+
+def read_anew(lane: "Lane") -> None:
+    """Nothing is known any more of what the store has of this lane."""
+    lane.cold = Cold(lane)
+    for strand in lane.strands.values():
+        for turn in strand.turns.values():
+            turn.cut = NOTHING_READ
+    lane.cold.want()
 
 
 class Lane:

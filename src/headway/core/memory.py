@@ -14,7 +14,7 @@ from headway.core import life
 from headway.core.book import Book
 from headway.core.commands import Decision, Fetched, Group
 from headway.core.job import Job
-from headway.core.lane import Cold, Lane
+from headway.core.lane import Cold, Lane, read_anew
 from headway.core.queue import Queue
 from headway.core.restore import held_so_far
 from headway.core.rules import Rules
@@ -263,14 +263,14 @@ def _begin_anew(book: Book, queue: Queue, now_ms: int) -> None:
         if turn.count == 0:
             queue.drop_turn(turn)
     for lane in queue.all_lanes():
-        for strand in lane.strands.values():
-            for turn in strand.turns.values():
-                turn.cut = NOTHING_READ if lane.ready else None
-                turn.seat_at(strand.now(now_ms))
         lane.cold = None
         if lane.ready:
-            lane.cold = Cold(lane)
-            lane.cold.want()
+            read_anew(lane)
+        for strand in lane.strands.values():
+            for turn in strand.turns.values():
+                if not lane.ready:
+                    turn.cut = None
+                turn.seat_at(strand.now(now_ms))
 
 
 def _forget(book: Book, job: Job, now_ms: int) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from headway.core import facts, restore
 from headway.core.book import Book
-from headway.core.lane import Cold, Lane
+from headway.core.lane import Lane, read_anew
 from headway.core.partition import Partition
 from headway.core.states import READY
 from headway.runtime.journal import (
@@ -60,8 +60,7 @@ def recover(partition: Partition, store: Store, epoch: int, now_ms: int) -> Jour
     _recover_held(book, store, lanes, now_ms)
     for lane in lanes.values():
         if lane.ready:
-            lane.cold = Cold(lane)
-            lane.cold.want()
+            read_anew(lane)
     book.near.cut = (-(2**63), 0, 0)
     book.shared.reads[book.near] = None
     return journal
