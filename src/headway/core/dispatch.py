@@ -58,6 +58,8 @@ class Dispatch:
         self.parking.join(turn, job, strand_ms, now_ms)
         queue.ready += 1
         strand.lane.ready += 1
+        if job.timeout_left_ms:
+            strand.lane.going += 1
         if turn.tenancy.name:
             account = turn.tenancy.account
             run_ms = account.mean_run_ms
@@ -231,6 +233,8 @@ class Dispatch:
         turn.tenancy.ready -= 1
         lane = turn.strand.lane
         lane.ready -= 1
+        if job.timeout_left_ms:
+            lane.going -= 1
         if lane.ready == 0:
             # Nobody waits, so nobody is owed anything.
             lane.base = lane.top

@@ -213,6 +213,7 @@ class Lane:
         "clock",
         "cold",
         "entitled",
+        "going",
         "is_exempt",
         "is_ranked",
         "over",
@@ -247,6 +248,8 @@ class Lane:
         self.start_interval_ms = 0.0
         """Mean time between its newest starts; 0 until there were two."""
         self.ready = 0
+        self.going = 0
+        """Of the ready ones, those that go on after a wait: they are always in memory."""
         self.place = 0
         """Under which number the owner writes its jobs; 0 until it has."""
         self.cold: Cold | None = None

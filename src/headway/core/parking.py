@@ -204,6 +204,9 @@ class Parking:
         turn.seat_at(turn.strand.now(now_ms))
         target = queue.turn_of(job, now_ms)
         target.strand.lane.ready += 1
+        if job.timeout_left_ms:
+            turn.strand.lane.going -= 1
+            target.strand.lane.going += 1
         strand_ms = target.strand.now(now_ms)
         self._want_moves(job, turn.tenancy, target.tenancy, now_ms)
         # Time that it was held stays to its credit.

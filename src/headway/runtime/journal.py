@@ -108,12 +108,14 @@ class Journal:
                 turn = job.turn
                 assert turn is not None
                 lane = turn.strand.lane
-                number = lane.place or self._number(lane)
                 if job.timeout_left_ms:
                     # It goes on after a wait, with all that it holds.
-                    return HELD, b"", number, 0
-                name = turn.place or name_of(turn)
-                return (number, name, *lane.queue.rules.key_of(job))
+                    return HELD, b"", 0, 0
+                return (
+                    lane.place or self._number(lane),
+                    turn.place or name_of(turn),
+                    *lane.queue.rules.key_of(job),
+                )
             case JobState.SCHEDULED:
                 return SCHEDULED, b"", job.run_at_ms, 0
             case JobState.DEAD:
@@ -163,7 +165,10 @@ class Journal:
             queue.leased,
             queue.waiting,
             queue.dead,
-            {self.number_of(lane): lane.ready for lane in queue.all_lanes()},
+            {
+                self.number_of(lane): lane.ready - lane.going
+                for lane in queue.all_lanes()
+            },
         )
 
 

@@ -60,7 +60,7 @@ class Counts(msgspec.Struct, array_like=True):
     waiting: int
     dead: int
     lanes: dict[int, int]
-    """Ready jobs by the number of their lane."""
+    """Ready jobs by the number of their lane, but for those that go on after a wait."""
 
 
 class Chapter(msgspec.Struct, array_like=True):

@@ -57,9 +57,9 @@ def recover(partition: Partition, store: Store, epoch: int, now_ms: int) -> Jour
         queue.replies.order()
     journal = Journal(book, book.last_seq, next_event)
     lanes = _recover_counts(book, store, journal, next_event)
-    _recover_held(book, store, lanes, now_ms)
+    _recover_held(book, store, now_ms)
     for lane in lanes.values():
-        if lane.ready:
+        if lane.ready > lane.going:
             read_anew(lane)
     book.near.cut = (-(2**63), 0, 0)
     book.shared.reads[book.near] = None
@@ -105,9 +105,7 @@ def _recover_counts(
     return lanes
 
 
-def _recover_held(
-    book: Book, store: Store, lanes: dict[int, Lane], now_ms: int
-) -> None:
+def _recover_held(book: Book, store: Store, now_ms: int) -> None:
     """Jobs that are leased, that wait, or that go on after a wait."""
     after = START
     while True:
@@ -115,9 +113,8 @@ def _recover_held(
         for row in rows:
             job = unpack_job(row[0], row[6], row[5])
             if job.state is READY:
-                # By the rules of now it may stand in another lane than it did.
+                # No lane has counted it: by the rules of now it may stand in another.
                 book.queues[job.queue].ready -= 1
-                lanes[row[3]].ready -= 1
             restore.restore_job(book, job, now_ms)
         if len(rows) < PAGE:
             return

@@ -69,7 +69,8 @@ class ChapterCounts:
             is_same = five(counts) == expected
             expect(is_same, "invariant 18: counts", queue, counts, expected)
             by_lane = sum(counts.lanes.values())
-            expect(by_lane == counts.ready, "invariant 18: lanes", queue, counts)
+            # Those that go on after a wait are counted by no lane.
+            expect(by_lane <= counts.ready, "invariant 18: lanes", queue, counts)
 
 
 class Prefix:
