@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from headway.cli.main import headway
@@ -11,11 +12,11 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 
 
-def block(language: str) -> str:
-    """The README's first block of code in a language."""
-    found = re.search(rf"```{language}\n(.*?)```", README, re.DOTALL)
-    assert found is not None, f"no {language} example"
-    return found.group(1)
+def block(language: str, number: int = 0) -> str:
+    """One of the README's blocks of code in a language."""
+    found: list[str] = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    assert len(found) > number, f"no {language} example"
+    return found[number]
 
 
 def test_scenario_example_runs(tmp_path: Path) -> None:
@@ -29,9 +30,19 @@ def test_scenario_example_runs(tmp_path: Path) -> None:
     assert chart.read_text().lower().startswith("<!doctype html>")
 
 
+def test_embedded_example_runs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block("python"), "README.md", "exec"), {})
+    assert capsys.readouterr().out == "b'welcome, Ada' for acme\n"
+
+
 def test_core_example_runs() -> None:
     names: dict[str, object] = {}
-    exec(compile(block("python"), "README.md", "exec"), names)
+    exec(compile(block("python", 1), "README.md", "exec"), names)
     job = names["job"]
     assert getattr(job, "state", None) == "done"
 
