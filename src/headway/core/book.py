@@ -98,6 +98,12 @@ class Book:
             raise LeaseLost(f"lease {token} is over")
         return job
 
+    def look_ahead(self, now_ms: int) -> None:
+        """What comes after the scheduled jobs in memory may be due, too."""
+        cut = self.near.cut
+        if cut is not None and cut[0] <= now_ms:
+            self.shared.reads[self.near] = None
+
     def disarm(self, job: Job) -> None:
         """The job leaves memory: its timer goes with it."""
         if job.timer_ms:

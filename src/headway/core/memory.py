@@ -76,6 +76,7 @@ def take_in(book: Book, command: Fetched, now_ms: int) -> None:
             _place(book, job, now_ms)
         if source is book.near:
             book.near.cut = None if command.is_end else _time(command.jobs[-1])
+            book.look_ahead(now_ms)
         else:
             book.visited += [job.seq for job in command.jobs]
 
@@ -165,6 +166,9 @@ def _place(book: Book, job: Job, now_ms: int, source: Turn | None = None) -> Non
             book.shared.moved[job.seq] = job
     elif job.state is SCHEDULED:
         book.near.jobs[job.seq] = job
+        if job.run_at_ms <= now_ms < job.expires_ms:
+            life.promote(book, book.queues[job.queue], job, now_ms)
+            return
     if job.expires_ms <= now_ms and job.state is not DEAD:
         life.expire(book, job, now_ms)
     else:

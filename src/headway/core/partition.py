@@ -106,6 +106,7 @@ class Partition:
         decision = book.decision
         handlers = self._handlers
         self._fire_timers(now_ms)
+        book.look_ahead(now_ms)
         for command in commands:
             try:
                 answer = handlers[type(command)](book, command, now_ms)
@@ -117,10 +118,6 @@ class Partition:
             book.dispatch.parking.wake_some(now_ms)
         if self._stirred:
             self._serve_waiters(now_ms)
-        cut = book.near.cut
-        if cut is not None and cut[0] <= now_ms:
-            # What comes next in the store may be due, too.
-            book.shared.reads[book.near] = None
         if self._partial and not book.shared.reads:
             for lease in list(self._partial):
                 self._give_up(lease)

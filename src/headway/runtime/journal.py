@@ -73,7 +73,7 @@ class Journal:
             batch.facts.append((kind, pack_name(queue, name), blob))
         if decision.events:
             batch.segment = self._segment(decision, now_ms)
-        self._checkpoint(batch)
+        self._checkpoint(batch, now_ms)
         # Last: the counts may be the first to name a lane.
         batch.facts += self._new_lanes
         self._new_lanes = []
@@ -147,7 +147,7 @@ class Journal:
         self._bytes += len(segment.blob)
         return segment
 
-    def _checkpoint(self, batch: Batch) -> None:
+    def _checkpoint(self, batch: Batch, now_ms: int) -> None:
         """Now and then the counts are written down, so that few have to be replayed."""
         if self._commits < CHECKPOINT_COMMITS and self._bytes < CHECKPOINT_BYTES:
             return
@@ -157,6 +157,9 @@ class Journal:
             batch.facts.append((COUNTS_FACT, pack_name(name, ""), encode(counts)))
         self._counted.clear()
         batch.facts.append((CHECKPOINT_FACT, b"", encode(self._next_event)))
+        configs = [queue.rules.config for queue in self._book.queues.values()]
+        longest_ms = max(config.idempotency_window_ms for config in configs)
+        batch.keys_before_ms = now_ms - longest_ms
 
     def _counts(self, queue: Queue) -> Counts:
         return Counts(

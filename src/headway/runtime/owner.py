@@ -9,7 +9,14 @@ from typing import Final
 
 import msgspec
 
-from headway.core.commands import Answer, Command, Granted
+from headway.core.commands import (
+    Answer,
+    Changed,
+    Command,
+    Fetched,
+    Granted,
+    Purge,
+)
 from headway.core.job import Job
 from headway.core.memory import Bounds, tidy
 from headway.core.partition import Partition
@@ -120,18 +127,47 @@ class Owner:
                 commands.append(ask)
         visited = self._reading.before(asks)
         answers: Answers = []
-        self._decide([*visited, *commands], now_ms, answers)
+        counts = [query for query in queries if isinstance(query, Count)]
+        shows = [query for query in queries if not isinstance(query, Count)]
+        self._decide([*visited, *commands], now_ms, answers, shows)
+        for command in commands:
+            if isinstance(command, Purge):
+                self._purge_rest(command, now_ms, answers)
         for _ in range(self._bounds.reads_max):
             fetched = self._reading.next()
             if not fetched:
                 break
             self._decide(fetched, now_ms, answers)
         book = self.partition.book
-        answers += [(query, look(book, query, now_ms)) for query in queries]
+        answers += [(query, look(book, query, now_ms)) for query in counts]
         return answers
 
-    def _decide(self, commands: list[Command], now_ms: int, answers: Answers) -> None:
-        """Decides, commits, and then lets go of what memory need not hold."""
+    def _purge_rest(self, purge: Purge, now_ms: int, answers: Answers) -> None:
+        """What memory does not hold is purged page by page, each in its own commit."""
+        told = next((told for asked, told in answers if asked is purge), None)
+        if not isinstance(told, Changed):
+            return
+        for jobs in self._reading.rest_of(purge):
+            page = Purge(purge.queue, purge.tenant)
+            purged: Answers = []
+            self._decide([Fetched(None, jobs), page], now_ms, purged)
+            for asked, more in purged:
+                if asked is not page:
+                    answers.append((asked, more))
+                elif isinstance(more, Changed):
+                    told.count += more.count
+
+    def _decide(
+        self,
+        commands: list[Command],
+        now_ms: int,
+        answers: Answers,
+        shows: Sequence[Query] = (),
+    ) -> None:
+        """Decides, commits, and then lets go of what memory need not hold.
+
+        In between jobs are shown: what was read for that is about to go.
+        """
         partition = self.partition
         decision = partition.decide(commands, now_ms)
         batch = self._journal.write(decision, partition.now_ms)
@@ -143,5 +179,7 @@ class Owner:
                 answers.append((command, Handed(jobs)))
             else:
                 answers.append((command, answer))
+        book = partition.book
+        answers += [(query, look(book, query, now_ms)) for query in shows]
         self.asks += decision.asks
         tidy(partition.book, decision, self._bounds, partition.now_ms)

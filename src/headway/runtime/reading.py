@@ -1,10 +1,18 @@
 """Reading from the store what a partition is about to need."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from headway.core.book import Book, Near
-from headway.core.commands import Cancel, Command, Enqueue, Fetched, Judge, Redrive
+from headway.core.commands import (
+    Cancel,
+    Command,
+    Enqueue,
+    Fetched,
+    Judge,
+    Purge,
+    Redrive,
+)
 from headway.core.job import Job
 from headway.core.lane import Lane
 from headway.core.memory import Bounds, rows_max
@@ -17,6 +25,7 @@ from headway.store.port import SCHEDULED, START, Position, Row, Store
 TURNS_AT_ONCE: Final = 256
 ROWS_AT_ONCE: Final = 2_048
 """How much of a lane is read at one go."""
+PURGED_AT_ONCE: Final = 1_000
 SOURCES_AT_ONCE: Final = 64
 """Turns that are read on before what was read is decided upon."""
 
@@ -72,6 +81,37 @@ class Reading:
                 assert isinstance(source, Near)
                 found.append(self._read_near(source))
         return found
+
+    def rest_of(self, purge: Purge) -> Iterator[list[Job]]:
+        """Ready and scheduled jobs that a purge names and memory does not hold."""
+        queue = self._book.queues[purge.queue]
+        lanes = [self._journal.number_of(lane) for lane in queue.all_lanes()]
+        page: list[Job] = []
+        for lane in (*lanes, SCHEDULED):
+            for row in self._all_rows(lane):
+                if row[0] in self._book.jobs:
+                    continue
+                job = _job(row)
+                is_meant = purge.tenant is None or job.spec.tenant == purge.tenant
+                if is_meant and job.queue == purge.queue:
+                    page.append(job)
+                    if len(page) == PURGED_AT_ONCE:
+                        yield page
+                        page = []
+        if page:
+            yield page
+
+    def _all_rows(self, lane: int) -> Iterator[Row]:
+        """Everything in a lane, turn by turn; rows may be deleted behind it."""
+        after: bytes | None = None
+        while heads := self._store.turns(lane, after, TURNS_AT_ONCE, 1):
+            for seq, _, turn, first, second, _, _ in heads:
+                position = Position(first, second, seq - 1)
+                while rows := self._store.rows(lane, turn, position, ROWS_AT_ONCE):
+                    yield from rows
+                    last = rows[-1]
+                    position = Position(last[3], last[4], last[0])
+            after = heads[-1][2]
 
     def _read_turn(self, turn: Turn) -> Fetched:
         limit = max(2, rows_max(self._book, self._bounds) // 2)

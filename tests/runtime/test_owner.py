@@ -1,0 +1,156 @@
+"""An owner over a store that holds more than memory does."""
+
+import pytest
+
+from headway.core.commands import (
+    Accepted,
+    Ack,
+    Cancel,
+    Changed,
+    Configure,
+    Enqueue,
+    Lease,
+    Purge,
+    Redrive,
+)
+from headway.core.config import QueueConfig
+from headway.core.errors import UnknownJob
+from headway.core.job import JobSpec
+from headway.core.memory import Bounds
+from headway.runtime import journal
+from headway.runtime.owner import Ask, Owner, Reply
+from headway.runtime.views import Count, Handed, JobView, QueueCounts, Show
+from headway.store.memory import MemoryDisk, MemoryStore
+from tests.runtime.written import FixedClock
+
+START_MS = 1_700_000_000_000
+SMALL = Bounds(jobs_max=20, turns_max=4, scheduled_max=10)
+
+
+class Desk:
+    """One owner at a time over the same disk, and a clock that is set by hand."""
+
+    def __init__(self, bounds: Bounds = SMALL) -> None:
+        self.disk = MemoryDisk()
+        self.bounds = bounds
+        self.now_ms = START_MS
+        self.open()
+        self.ask(Configure(QueueConfig(name="q")))
+
+    def open(self) -> None:
+        self.store = MemoryStore(self.disk)
+        self.owner = Owner(self.store, self.bounds)
+        self.owner.take_over(FixedClock(self.now_ms))
+
+    def ask(self, ask: Ask) -> Reply:
+        answers = dict(self.owner.step([ask], self.now_ms))
+        while ask not in answers:
+            answers = dict(self.owner.step([], self.now_ms))
+        return answers[ask]
+
+    def put(self, count: int, **fields: object) -> list[int]:
+        specs = [JobSpec(**fields) for _ in range(count)]  # type: ignore[arg-type]
+        accepted = self.ask(Enqueue("q", specs))
+        assert isinstance(accepted, Accepted)
+        return accepted.seqs
+
+    def lease(self, most: int) -> list[int]:
+        handed = self.ask(Lease(max=most))
+        assert isinstance(handed, Handed)
+        self.ask(Ack([job.token for job in handed.jobs]))
+        return [job.seq for job in handed.jobs]
+
+    def counts(self) -> QueueCounts:
+        counts = self.ask(Count("q"))
+        assert isinstance(counts, QueueCounts)
+        return counts
+
+
+def test_a_backlog_costs_disk_and_not_memory() -> None:
+    """Invariant 17, and the order of a turn is that of its keys all the same."""
+    desk = Desk()
+    seqs = [seq for _ in range(10) for seq in desk.put(100)]
+    assert len(desk.owner.partition.book.jobs) <= 2 * SMALL.jobs_max
+    assert desk.counts().ready == 1_000
+    assert [seq for _ in range(20) for seq in desk.lease(50)] == seqs
+    assert desk.counts().ready == 0
+
+
+def test_many_tenants_are_served_in_turn_from_the_store() -> None:
+    """Invariant 23: nobody gets a second job before everybody got one."""
+    desk = Desk()
+    for _ in range(3):
+        for tenant in range(50):
+            desk.put(1, tenant=f"t{tenant:02}")
+    desk.open()
+    assert len(desk.owner.partition.book.jobs) <= 60
+    tenants = {seq: (seq - 1) % 50 for seq in range(1, 151)}
+    served = [tenants[seq] for _ in range(15) for seq in desk.lease(10)]
+    assert sorted(served) == sorted([*range(50)] * 3)
+    for start in (0, 50, 100):
+        assert sorted(served[start : start + 50]) == list(range(50))
+
+
+def test_a_job_written_to_a_turn_in_memory_starts_without_a_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    desk.lease(1)
+
+    def refuse(*_: object) -> list[object]:
+        raise AssertionError("the store was read")
+
+    for method in ("rows", "turns", "jobs"):
+        monkeypatch.setattr(desk.store, method, refuse)
+    (seq,) = desk.put(1, tenant="a")
+    assert desk.lease(1) == [seq]
+
+
+def test_scheduled_jobs_are_in_memory_only_when_they_are_near() -> None:
+    desk = Desk()
+    late = desk.put(30, delay_ms=3_600_000)
+    soon = desk.put(30, delay_ms=1_000)
+    assert len(desk.owner.partition.book.jobs) <= SMALL.scheduled_max
+    assert desk.counts().scheduled == 60
+    desk.now_ms += 1_000
+    assert sorted(desk.lease(60)) == soon
+    desk.open()
+    desk.now_ms += 3_600_000
+    assert sorted(desk.lease(60)) == late
+
+
+def test_a_purge_takes_what_memory_does_not_hold() -> None:
+    desk = Desk()
+    desk.put(300, tenant="a")
+    desk.put(200, tenant="b")
+    desk.put(50, tenant="a", delay_ms=60_000)
+    changed = desk.ask(Purge("q", "a"))
+    assert isinstance(changed, Changed)
+    assert changed.count == 350
+    assert desk.counts() == QueueCounts(200, 0, 0, 0, 0)
+    changed = desk.ask(Purge("q"))
+    assert isinstance(changed, Changed)
+    assert changed.count == 200
+    assert len(desk.disk.jobs) == 0
+
+
+def test_jobs_that_are_only_in_the_store_are_found_by_name() -> None:
+    desk = Desk()
+    seqs = desk.put(200)
+    shown = desk.ask(Show(seqs[150]))
+    assert isinstance(shown, JobView)
+    assert shown.seq == seqs[150]
+    desk.ask(Cancel(seqs[150]))
+    assert isinstance(desk.ask(Show(seqs[150])), UnknownJob)
+    assert desk.counts().ready == 199
+    assert isinstance(desk.ask(Redrive(10_000)), UnknownJob)
+
+
+def test_idempotency_keys_are_forgotten_when_their_window_is_over() -> None:
+    """The table does not grow for ever; a checkpoint sweeps it."""
+    desk = Desk()
+    desk.put(1, idempotency_key="old")
+    desk.now_ms += 2 * 3_600_000
+    for _ in range(journal.CHECKPOINT_COMMITS):
+        desk.put(1)
+    assert desk.disk.keys == {}
