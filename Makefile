@@ -56,6 +56,10 @@ bench: ## Measure the speed figures, or ONLY=some; fails out of bounds
 	$(READY) bench
 	@$(BIN)/python -m benchmarks.run $(ONLY)
 
+bench-backlog: ## Measure ten million waiting jobs: memory, restart, starts (long)
+	$(READY) bench
+	@$(BIN)/python -m benchmarks.run backlog --full
+
 docs: ## Write the generated pages again
 	$(READY) run
 	@$(BIN)/python -m tools.states_doc

@@ -20,19 +20,23 @@ from rich.table import Table
 from benchmarks.figure import Figure, shown
 from tools import provenance
 
-MODULES = ("core_scale", "simulator", "timers")
+MODULES = ("core_scale", "simulator", "timers", "owner")
 """Modules of this folder, each with `run() -> list[Figure]`."""
+NAMED = ("backlog",)
+"""Those that run only when they are named: they take long."""
 
 RESULTS = Path("docs/results")
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODULES))
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=", ".join(MODULES + NAMED)
+    )
     parser.add_argument("--full", action="store_true", help="the large sizes")
     parser.add_argument("--figures", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    unknown = set(options.names) - set(MODULES)
+    unknown = set(options.names) - set(MODULES + NAMED)
     if unknown:
         sys.exit(f"no such benchmark: {', '.join(sorted(unknown))}")
     if options.full:

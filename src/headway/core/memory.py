@@ -114,6 +114,8 @@ def _take_lane(book: Book, lane: Lane, command: Fetched, now_ms: int) -> None:
                 for turn in strand.turns.values():
                     if turn.cut is not None:
                         book.shared.reads[turn] = None
+    # Turns that came by this are no reason to read on; that nothing is left is one.
+    book.shared.reads.pop(lane, None)
     lane.reseat()
     for board in lane.queue.boards:
         board.stir()

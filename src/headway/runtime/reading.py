@@ -123,7 +123,8 @@ class Reading:
     def _read_lane(self, lane: Lane) -> Fetched:
         """The next turns of a lane; of each a few jobs, or one where there are many."""
         is_full = self._book.shared.turns > self._bounds.turns_max
-        each = 1 if is_full else ROWS_AT_ONCE // TURNS_AT_ONCE
+        most = self._bounds.jobs_max // (self._book.shared.turns + TURNS_AT_ONCE)
+        each = 1 if is_full else max(2, min(ROWS_AT_ONCE // TURNS_AT_ONCE, most))
         after = None if lane.cold is None else lane.cold.after
         number = self._journal.number_of(lane)
         rows = self._store.turns(number, after, TURNS_AT_ONCE, each)
