@@ -61,6 +61,14 @@ def held_so_far(queue: Queue, job: Job, now_ms: int) -> int:
     """
     if job.credit_ms:
         return job.credit_ms
+    gate, config = queue.gate, queue.rules.config
+    if (
+        not (gate.holds or gate.held_ms or queue.rules.tenants)
+        and config.windows is None
+        and job.spec.windows is None
+    ):
+        # Nothing here was ever held.
+        return max(-job.shift_ms, 0)
     queue_ms = queue.gate.time(now_ms)
     rule = queue.rules.rule_of(job.spec.tenant)
     held_ms = now_ms - queue_ms + queue_ms - rule.time(queue_ms) - job.shift_ms

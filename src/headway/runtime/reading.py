@@ -23,8 +23,8 @@ from headway.runtime.views import Explain, Query, Show
 from headway.store.port import SCHEDULED, START, Position, Row, Store
 
 TURNS_AT_ONCE: Final = 256
+"""How many turns of a lane are read at one go."""
 ROWS_AT_ONCE: Final = 2_048
-"""How much of a lane is read at one go."""
 PURGED_AT_ONCE: Final = 1_000
 SOURCES_AT_ONCE: Final = 64
 """Turns that are read on before what was read is decided upon."""
@@ -123,8 +123,8 @@ class Reading:
     def _read_lane(self, lane: Lane) -> Fetched:
         """The next turns of a lane; of each a few jobs, or one where there are many."""
         is_full = self._book.shared.turns > self._bounds.turns_max
-        most = self._bounds.jobs_max // (self._book.shared.turns + TURNS_AT_ONCE)
-        each = 1 if is_full else max(2, min(ROWS_AT_ONCE // TURNS_AT_ONCE, most))
+        # One is served in a round; the second tells whether there are more.
+        each = 1 if is_full else 2
         after = None if lane.cold is None else lane.cold.after
         number = self._journal.number_of(lane)
         rows = self._store.turns(number, after, TURNS_AT_ONCE, each)
