@@ -14,12 +14,22 @@ from headway.core.commands import (
     Redrive,
 )
 from headway.core.config import QueueConfig
-from headway.core.errors import UnknownJob
+from headway.core.errors import HistoryDropped, UnknownJob
 from headway.core.job import JobSpec
 from headway.core.memory import Bounds
 from headway.runtime import journal
 from headway.runtime.owner import Ask, Owner, Reply
-from headway.runtime.views import Count, Handed, JobView, QueueCounts, Show
+from headway.runtime.retention import Retention
+from headway.runtime.views import (
+    Count,
+    Follow,
+    Handed,
+    HistoryPage,
+    JobView,
+    QueueCounts,
+    ReadHistory,
+    Show,
+)
 from headway.store.memory import MemoryDisk, MemoryStore
 from tests.runtime.written import FixedClock
 
@@ -30,8 +40,11 @@ SMALL = Bounds(jobs_max=20, turns_max=4, scheduled_max=10)
 class Desk:
     """One owner at a time over the same disk, and a clock that is set by hand."""
 
-    def __init__(self, bounds: Bounds = SMALL) -> None:
+    def __init__(
+        self, bounds: Bounds = SMALL, retention: Retention | None = None
+    ) -> None:
         self.disk = MemoryDisk()
+        self.retention = retention
         self.bounds = bounds
         self.now_ms = START_MS
         self.open()
@@ -39,7 +52,7 @@ class Desk:
 
     def open(self) -> None:
         self.store = MemoryStore(self.disk)
-        self.owner = Owner(self.store, self.bounds)
+        self.owner = Owner(self.store, self.bounds, self.retention)
         self.owner.take_over(FixedClock(self.now_ms))
 
     def ask(self, ask: Ask) -> Reply:
@@ -154,3 +167,44 @@ def test_idempotency_keys_are_forgotten_when_their_window_is_over() -> None:
     for _ in range(journal.CHECKPOINT_COMMITS):
         desk.put(1)
     assert desk.disk.keys == {}
+
+
+def test_history_can_be_read_from_any_event_on() -> None:
+    desk = Desk()
+    desk.put(10)
+    desk.lease(4)
+    page = desk.ask(ReadHistory())
+    assert isinstance(page, HistoryPage)
+    names = [type(event).__name__ for event in page.events]
+    assert names == ["RuleChanged", *["Enqueued"] * 10, *["Leased"] * 4, *["Acked"] * 4]
+    later = desk.ask(ReadHistory(first=14))
+    assert isinstance(later, HistoryPage)
+    assert later.events == page.events[13:]
+    assert later.next == page.next == 20
+    after = desk.ask(ReadHistory(first=20))
+    assert isinstance(after, HistoryPage)
+    assert after.events == []
+
+
+def test_old_history_is_dropped_but_not_past_a_reader() -> None:
+    """Across restarts, too; a reader that is asked for what is gone is told so."""
+    desk = Desk(retention=Retention(age_ms=1_000))
+    desk.ask(Follow("spark", 5))
+    for _ in range(journal.CHECKPOINT_COMMITS):
+        desk.put(1)
+    desk.open()
+    desk.now_ms += 10_000
+    for _ in range(journal.CHECKPOINT_COMMITS):
+        desk.put(1)
+    page = desk.ask(ReadHistory(first=5))
+    assert isinstance(page, HistoryPage)
+    assert isinstance(desk.ask(ReadHistory(first=3)), HistoryDropped)
+    assert page.events
+    desk.ask(Follow("spark", None))
+    desk.now_ms += 10_000
+    for _ in range(journal.CHECKPOINT_COMMITS):
+        desk.put(1)
+    assert isinstance(desk.ask(ReadHistory(first=5)), HistoryDropped)
+    assert desk.counts().ready == 3 * journal.CHECKPOINT_COMMITS
+    desk.open()
+    assert desk.counts().ready == 3 * journal.CHECKPOINT_COMMITS

@@ -10,6 +10,7 @@ RuleBroken
 ├── TooManySlos           a 17th SLO class, and no stricter one to round to
 ├── NoShare               a label value without a share of a share limit
 ├── RepliesFull           too many early replies kept already
+├── HistoryDropped        events that are asked for are not kept any more
 └── WrongState            the verb does not apply to the job's state
 """
 
@@ -62,6 +63,10 @@ class NoShare(RuleBroken):
 
 class RepliesFull(RuleBroken):
     code = "replies_full"
+
+
+class HistoryDropped(RuleBroken):
+    code = "history_dropped"
 
 
 class WrongState(RuleBroken):

@@ -94,6 +94,8 @@ class Headway(_Caller):
     show = _blocking(verbs.show)
     why = _blocking(verbs.why)
     counts = _blocking(verbs.counts)
+    history = _blocking(verbs.history)
+    follow = _blocking(verbs.follow)
 
     def close(self) -> None:
         """What was asked is answered first."""
@@ -138,6 +140,8 @@ class AsyncHeadway(_Caller):
     show = _awaited(verbs.show)
     why = _awaited(verbs.why)
     counts = _awaited(verbs.counts)
+    history = _awaited(verbs.history)
+    follow = _awaited(verbs.follow)
 
     async def close(self) -> None:
         """What was asked is answered first."""

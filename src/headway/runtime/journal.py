@@ -19,6 +19,7 @@ from headway.runtime.records import (
     pack_change,
     pack_name,
 )
+from headway.runtime.retention import Keeper, Reader, Retention
 from headway.store.port import DEAD, HELD, SCHEDULED, Batch, Fact, Segment
 
 LANE_FACT: Final = "lane"
@@ -27,6 +28,10 @@ COUNTS_FACT: Final = "counts"
 """The kind of the facts that hold the counts of a queue, as of the last checkpoint."""
 CHECKPOINT_FACT: Final = "checkpoint"
 """Up to which event the counts say all."""
+MARKS_FACT: Final = "marks"
+"""Where history was how large, and when."""
+READER_FACT: Final = "reader"
+"""How far a reader of history is."""
 CHECKPOINT_COMMITS: Final = 256
 CHECKPOINT_BYTES: Final = 8 << 20
 """A checkpoint comes after so many commits, or so much history."""
@@ -37,7 +42,15 @@ Place = tuple[int, bytes, int, int]
 class Journal:
     """Writes what a partition decides. It knows what is stored already."""
 
-    def __init__(self, book: Book, stored_seq: int = 0, next_event: int = 1) -> None:
+    def __init__(
+        self,
+        book: Book,
+        stored_seq: int = 0,
+        next_event: int = 1,
+        retention: Retention | None = None,
+    ) -> None:
+        self.keeper = Keeper(retention or Retention())
+        self._said: list[Fact] = []
         self._book = book
         self._stored_seq = stored_seq
         self._next_event = next_event
@@ -58,14 +71,26 @@ class Journal:
         self._counted.update(names)
         self._commits += 1
 
+    def follow(self, name: str, position: int | None) -> bool:
+        """A reader of history is so far, or gone. False if it was cut off before."""
+        known = self.keeper.readers.pop(name, None)
+        blob = None
+        if position is not None:
+            reader = self.keeper.readers[name] = Reader(position)
+            blob = encode(reader)
+        self._said.append((READER_FACT, pack_name("", name), blob))
+        return known is None or not known.is_cut_off
+
     def number_of(self, lane: Lane) -> int:
         return lane.place or self._number(lane)
 
     def write(self, decision: Decision, now_ms: int) -> Batch | None:
         """The batch that makes the decision durable; None if nothing has changed."""
-        if not decision.events and not decision.facts and not decision.moved:
+        has_news = decision.events or decision.facts or decision.moved
+        if not has_news and not self._said:
             return None
-        batch = Batch([], [], [], [], decision.keys)
+        batch = Batch([], [], [], self._said, decision.keys)
+        self._said = []
         self._write_jobs(decision, batch, now_ms)
         for fact in decision.facts:
             kind, queue, name = fact
@@ -145,6 +170,7 @@ class Journal:
         self._next_event += count
         self._commits += 1
         self._bytes += len(segment.blob)
+        self.keeper.bytes_written += len(segment.blob)
         return segment
 
     def _checkpoint(self, batch: Batch, now_ms: int) -> None:
@@ -160,6 +186,18 @@ class Journal:
         configs = [queue.rules.config for queue in self._book.queues.values()]
         longest_ms = max(config.idempotency_window_ms for config in configs)
         batch.keys_before_ms = now_ms - longest_ms
+        self._retain(batch, now_ms)
+
+    def _retain(self, batch: Batch, now_ms: int) -> None:
+        """Drops history that is old or too much, as far as its readers are."""
+        keeper = self.keeper
+        keeper.mark(self._next_event, now_ms)
+        batch.history_before = keeper.droppable(now_ms)
+        marks = encode((keeper.bytes_written, keeper.marks))
+        batch.facts.append((MARKS_FACT, b"", marks))
+        for name, reader in keeper.readers.items():
+            if reader.is_cut_off:
+                batch.facts.append((READER_FACT, pack_name("", name), encode(reader)))
 
     def _counts(self, queue: Queue) -> Counts:
         return Counts(

@@ -5,7 +5,6 @@ time, so the same owner serves an application, a server and the simulator.
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 import msgspec
 
@@ -24,11 +23,14 @@ from headway.runtime.clock import Clock
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.reading import Reading
 from headway.runtime.recovery import recover
+from headway.runtime.retention import Retention
 from headway.runtime.views import (
     Count,
     Explain,
+    Follow,
     Handed,
     Query,
+    ReadHistory,
     Show,
     View,
     leased_job,
@@ -41,14 +43,19 @@ Ask = Command | Query
 """What may be put to an owner."""
 Reply = Answer | Handed | View
 Answers = list[tuple[Ask, Reply]]
-_QUERIES: Final = (Show, Explain, Count)
 
 
 class Owner:
     """Serves one partition from its store until it stops, or is replaced."""
 
-    def __init__(self, store: Store, bounds: Bounds | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        bounds: Bounds | None = None,
+        retention: Retention | None = None,
+    ) -> None:
         self._store = store
+        self._retention = retention
         self._bounds = bounds or Bounds()
         self.partition = Partition()
         self._stopped: OwnerStopped | None = None
@@ -111,7 +118,9 @@ class Owner:
         last = self._store.last_segment()
         clock = clock or Clock(0 if last is None else last.at_ms)
         now_ms = clock.now_ms()
-        self._journal = recover(self.partition, self._store, self.epoch, now_ms)
+        self._journal = recover(
+            self.partition, self._store, self.epoch, now_ms, self._retention
+        )
         self._reading = Reading(
             self.partition.book, self._store, self._journal, self._bounds
         )
@@ -119,16 +128,21 @@ class Owner:
 
     def _step(self, asks: Sequence[Ask], now_ms: int) -> Answers:
         commands: list[Command] = []
-        queries: list[Query] = []
-        for ask in asks:
-            if isinstance(ask, _QUERIES):
-                queries.append(ask)
-            else:
-                commands.append(ask)
-        visited = self._reading.before(asks)
+        shows: list[Show | Explain] = []
+        others: list[Count | ReadHistory] = []
         answers: Answers = []
-        counts = [query for query in queries if isinstance(query, Count)]
-        shows = [query for query in queries if not isinstance(query, Count)]
+        for ask in asks:
+            match ask:
+                case Show() | Explain():
+                    shows.append(ask)
+                case Count() | ReadHistory():
+                    others.append(ask)
+                case Follow(reader=name, position=position):
+                    told = self._journal.follow(name, position)
+                    answers.append((ask, Changed(int(told))))
+                case _:
+                    commands.append(ask)
+        visited = self._reading.before(asks)
         self._decide([*visited, *commands], now_ms, answers, shows)
         for command in commands:
             if isinstance(command, Purge):
@@ -138,8 +152,11 @@ class Owner:
             if not fetched:
                 break
             self._decide(fetched, now_ms, answers)
-        book = self.partition.book
-        answers += [(query, look(book, query, now_ms)) for query in counts]
+        for query in others:
+            if isinstance(query, ReadHistory):
+                answers.append((query, self._reading.history(query)))
+            else:
+                answers.append((query, look(self.partition.book, query, now_ms)))
         return answers
 
     def _purge_rest(self, purge: Purge, now_ms: int, answers: Answers) -> None:
@@ -162,7 +179,7 @@ class Owner:
         commands: list[Command],
         now_ms: int,
         answers: Answers,
-        shows: Sequence[Query] = (),
+        shows: Sequence[Show | Explain] = (),
     ) -> None:
         """Decides, commits, and then lets go of what memory need not hold.
 

@@ -13,13 +13,15 @@ from headway.core.commands import (
     Purge,
     Redrive,
 )
+from headway.core.errors import HistoryDropped, RuleBroken
 from headway.core.job import Job
 from headway.core.lane import Lane
 from headway.core.memory import Bounds, rows_max
 from headway.core.turn import Turn, name_of
 from headway.runtime.journal import Journal
-from headway.runtime.records import unpack_job
-from headway.runtime.views import Explain, Query, Show
+from headway.runtime.records import unpack_chapter, unpack_job
+from headway.runtime.views import Explain, HistoryPage, Query, ReadHistory, Show
+from headway.store.errors import HistoryGone
 from headway.store.port import SCHEDULED, START, Position, Row, Store
 
 TURNS_AT_ONCE: Final = 256
@@ -81,6 +83,24 @@ class Reading:
                 assert isinstance(source, Near)
                 found.append(self._read_near(source))
         return found
+
+    def history(self, query: ReadHistory) -> HistoryPage | RuleBroken:
+        """What happened from an event on; as much as was asked for, and no less than
+        one commit if there is one.
+        """
+        first = max(query.first, 1)
+        try:
+            segments = self._store.history(first, query.most_bytes)
+        except HistoryGone as error:
+            return HistoryDropped(str(error))
+        events = [
+            event
+            for segment in segments
+            for event in unpack_chapter(segment.blob).events
+        ]
+        # The first commit may begin before what was asked for.
+        skipped = first - segments[0].first if segments else 0
+        return HistoryPage(first, events[skipped:])
 
     def rest_of(self, purge: Purge) -> Iterator[list[Job]]:
         """Ready and scheduled jobs that a purge names and memory does not hold."""

@@ -17,6 +17,8 @@ from headway.runtime.journal import (
     CHECKPOINT_FACT,
     COUNTS_FACT,
     LANE_FACT,
+    MARKS_FACT,
+    READER_FACT,
     Journal,
 )
 from headway.runtime.records import (
@@ -25,6 +27,7 @@ from headway.runtime.records import (
     unpack_job,
     unpack_name,
 )
+from headway.runtime.retention import Retention, decode_marks, decode_reader
 from headway.store.port import HELD, START, Position, Store
 
 TOKENS_PER_EPOCH: Final = 1 << 32
@@ -38,7 +41,13 @@ _decode_counts: Final = msgspec.msgpack.Decoder(Counts).decode
 _decode_number: Final = msgspec.msgpack.Decoder(int).decode
 
 
-def recover(partition: Partition, store: Store, epoch: int, now_ms: int) -> Journal:
+def recover(
+    partition: Partition,
+    store: Store,
+    epoch: int,
+    now_ms: int,
+    retention: Retention | None = None,
+) -> Journal:
     """Fills an empty partition from its store; answers the journal that goes on."""
     book = partition.book
     book.shared.is_bounded = True
@@ -55,7 +64,8 @@ def recover(partition: Partition, store: Store, epoch: int, now_ms: int) -> Jour
             facts.unpack(book, (kind, *unpack_name(key)), blob, now_ms)
     for queue in book.queues.values():
         queue.replies.order()
-    journal = Journal(book, book.last_seq, next_event)
+    journal = Journal(book, book.last_seq, next_event, retention)
+    _recover_keeper(store, journal)
     lanes = _recover_counts(book, store, journal, next_event)
     _recover_held(book, store, now_ms)
     for lane in lanes.values():
@@ -85,6 +95,7 @@ def _recover_counts(
             newer = unpack_heading(segment.blob).counts
             counts.update(newer)
             journal.counted(newer)
+            journal.keeper.bytes_written += len(segment.blob)
             first = segment.first + segment.count
     for name, found in counts.items():
         queue = book.queues[name]
@@ -103,6 +114,15 @@ def _recover_counts(
             lane.ready = counts[name].lanes.get(number, 0)
         lanes[number] = lane
     return lanes
+
+
+def _recover_keeper(store: Store, journal: Journal) -> None:
+    """What is known of the size of history, and of its readers."""
+    keeper = journal.keeper
+    for _, blob in store.facts(MARKS_FACT):
+        keeper.bytes_written, keeper.marks = decode_marks(blob)
+    for key, blob in store.facts(READER_FACT):
+        keeper.readers[unpack_name(key)[1]] = decode_reader(blob)
 
 
 def _recover_held(book: Book, store: Store, now_ms: int) -> None:

@@ -37,7 +37,17 @@ from headway.core.retry import Retry
 from headway.core.why import Why
 from headway.core.windows import WindowSet
 from headway.runtime.owner import Ask
-from headway.runtime.views import Count, Explain, JobView, LeasedJob, QueueCounts, Show
+from headway.runtime.views import (
+    Count,
+    Explain,
+    Follow,
+    HistoryPage,
+    JobView,
+    LeasedJob,
+    QueueCounts,
+    ReadHistory,
+    Show,
+)
 
 T = TypeVar("T")
 Duration = int | str
@@ -239,6 +249,19 @@ def why(seq: int) -> Request[Why]:
 def counts(queue: str) -> Request[QueueCounts]:
     """How many jobs the queue has in which state."""
     return Request(Count(queue), _itself)
+
+
+def history(first: int = 1, most_bytes: int = 1 << 20) -> Request[HistoryPage]:
+    """What happened, from an event on. Raises HistoryDropped if it is kept no more."""
+    return Request(ReadHistory(first, most_bytes), _itself)
+
+
+def follow(reader: str, position: int | None) -> Request[bool]:
+    """A reader of history is so far (None: it reads no more); the rest is kept for it.
+
+    False if it was cut off before, since it lagged too far.
+    """
+    return Request(Follow(reader, position), lambda got: bool(got.count))
 
 
 def _nothing(answer: object) -> None:

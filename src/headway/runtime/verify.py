@@ -13,9 +13,16 @@ from headway.core import facts
 from headway.core.commands import FactKind
 from headway.core.errors import RuleBroken
 from headway.core.partition import Partition
-from headway.runtime.journal import CHECKPOINT_FACT, COUNTS_FACT, LANE_FACT
+from headway.runtime.journal import (
+    CHECKPOINT_FACT,
+    COUNTS_FACT,
+    LANE_FACT,
+    MARKS_FACT,
+    READER_FACT,
+)
 from headway.runtime.records import Counts, unpack_chapter, unpack_name
 from headway.runtime.replay import Replay
+from headway.runtime.retention import decode_marks, decode_reader
 from headway.runtime.verify_rows import Lanes, RowCheck
 from headway.store.errors import StoreError
 from headway.store.port import Segment
@@ -88,7 +95,9 @@ class Verification:
 
     def _facts(self, snapshot: Snapshot) -> Iterator[str]:
         """Queues before what belongs to them, as an owner reads them."""
-        known = (*map(str, facts.IN_ORDER), LANE_FACT, COUNTS_FACT, CHECKPOINT_FACT)
+        kept = (MARKS_FACT, READER_FACT)
+        known = (*map(str, facts.IN_ORDER), *kept, LANE_FACT, COUNTS_FACT)
+        known = (*known, CHECKPOINT_FACT)
         for kind in known:
             for key, blob in snapshot.facts(kind):
                 try:
@@ -106,6 +115,10 @@ class Verification:
             self._check_queue(lane[0])
         elif kind == CHECKPOINT_FACT:
             _decode_number(blob)
+        elif kind == MARKS_FACT:
+            decode_marks(blob)
+        elif kind == READER_FACT:
+            decode_reader(blob)
         else:
             queue, name = unpack_name(key)
             if kind != FactKind.QUEUE:

@@ -4,6 +4,7 @@ import msgspec
 
 from headway.core.book import Book
 from headway.core.errors import RuleBroken
+from headway.core.events import AnyEvent
 from headway.core.job import Job, JobError, JobSpec
 from headway.core.states import JobState
 from headway.core.why import Why, why
@@ -64,6 +65,37 @@ class QueueCounts(msgspec.Struct, frozen=True):
     dead: int
 
 
+class HistoryPage(msgspec.Struct, frozen=True):
+    """What happened, from one event on."""
+
+    first: int
+    """Number of the first event; the next ones follow without gaps."""
+    events: list[AnyEvent]
+
+    @property
+    def next(self) -> int:
+        """Where to go on reading."""
+        return self.first + len(self.events)
+
+
+class ReadHistory(msgspec.Struct, eq=False):
+    """Asks for history from an event on. Answered by a HistoryPage."""
+
+    first: int = 1
+    most_bytes: int = 1 << 20
+
+
+class Follow(msgspec.Struct, eq=False):
+    """A reader of history tells how far it is: what it has not read is kept.
+
+    A position of None means that it reads no more. Answered by Changed(0) if it was cut
+    off before, since it lagged too far, and has missed something; else by Changed(1).
+    """
+
+    reader: str
+    position: int | None
+
+
 class Show(msgspec.Struct, eq=False):
     """Asks for a job. Answered by a JobView."""
 
@@ -82,11 +114,11 @@ class Count(msgspec.Struct, eq=False):
     queue: str
 
 
-Query = Show | Explain | Count
-View = JobView | Why | QueueCounts | RuleBroken
+Query = Show | Explain | Count | ReadHistory | Follow
+View = JobView | Why | QueueCounts | HistoryPage | RuleBroken
 
 
-def look(book: Book, query: Query, now_ms: int) -> View:
+def look(book: Book, query: Show | Explain | Count, now_ms: int) -> View:
     """Answers a query; nothing changes."""
     try:
         match query:
