@@ -14,11 +14,10 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 from headway.core.commands import Lease, Release, Withdraw
 from headway.core.errors import RuleBroken
 from headway.runtime import verbs
+from headway.runtime.door import Door
 from headway.runtime.owner import Ask
-from headway.runtime.service import Service
 from headway.runtime.verbs import Request
 from headway.runtime.views import Handed
-from headway.store.sqlite.store import SqliteStore
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -160,15 +159,17 @@ class AsyncHeadway(_Caller):
 
 
 def open(path: str | PathLike[str]) -> Headway:  # noqa: A001 as the module says: headway.open
-    """Opens the queue in this file, or makes it, and recovers what it holds."""
-    return Headway(Service(SqliteStore(Path(path))))
+    """Opens the queue in this file, or makes it, and recovers what it holds.
+
+    The first process to open a file owns it and serves the others; when it dies, one of
+    them takes over.
+    """
+    return Headway(Door(Path(path)))
 
 
 async def open_async(path: str | PathLike[str]) -> AsyncHeadway:
     """The same for asyncio."""
-    return AsyncHeadway(
-        await asyncio.to_thread(lambda: Service(SqliteStore(Path(path))))
-    )
+    return AsyncHeadway(await asyncio.to_thread(Door, Path(path)))
 
 
 def _read(request: Request[T], answer: Any) -> T:

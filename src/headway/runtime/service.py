@@ -46,6 +46,11 @@ class Service:
     def owner(self) -> Owner:
         return self._owner
 
+    @property
+    def is_stopped(self) -> bool:
+        """It answers nothing any more; its store may be opened anew."""
+        return not self._thread.is_alive()
+
     def now_ms(self) -> int:
         """The partition's time."""
         return self._clock.now_ms()
