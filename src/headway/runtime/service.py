@@ -49,7 +49,10 @@ class Service:
     @property
     def is_stopped(self) -> bool:
         """It answers nothing any more; its store may be opened anew."""
-        return not self._thread.is_alive()
+        if self._stopped is None:
+            return False
+        self._thread.join()
+        return True
 
     def now_ms(self) -> int:
         """The partition's time."""
