@@ -208,3 +208,12 @@ def test_old_history_is_dropped_but_not_past_a_reader() -> None:
     assert desk.counts().ready == 3 * journal.CHECKPOINT_COMMITS
     desk.open()
     assert desk.counts().ready == 3 * journal.CHECKPOINT_COMMITS
+
+
+def test_tenants_that_only_enqueue_do_not_fill_memory() -> None:
+    """What nobody asks for is not read, however many turns the store holds."""
+    desk = Desk()
+    for tenant in range(300):
+        desk.put(1, tenant=f"t{tenant}")
+    assert len(desk.owner.partition.book.jobs) <= 2 * SMALL.jobs_max
+    assert sum(len(desk.lease(50)) for _ in range(6)) == 300

@@ -174,7 +174,9 @@ class Cold:
         if self.after is not None and name_of(turn) <= self.after:
             self.is_clean = False
         self.is_idle = False
-        self.want()
+        if self.lane.entitled.shelf.size == 0:
+            # Else there is enough to start, and the round goes on after that.
+            self.want()
 
     def want(self) -> None:
         """Asks for more to be read, unless it would be to no use."""
