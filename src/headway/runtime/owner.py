@@ -60,8 +60,9 @@ class Owner:
         self.partition = Partition()
         self._stopped: OwnerStopped | None = None
         self.epoch = 0
-        self.asks: list[Job] = []
-        """Jobs about which the throttler of their queue must be asked."""
+        self.asks: dict[int, Job] = {}
+        """Jobs about which the throttler of their queue must be asked, by seq; whoever
+        asks it takes them out."""
 
     def take_over(self, clock: Clock | None = None) -> Clock:
         """Becomes the owner and recovers what earlier ones have left.
@@ -198,5 +199,5 @@ class Owner:
                 answers.append((command, answer))
         book = partition.book
         answers += [(query, look(book, query, now_ms)) for query in shows]
-        self.asks += decision.asks
+        self.asks |= {job.seq: job for job in decision.asks}
         tidy(partition.book, decision, self._bounds, partition.now_ms)
