@@ -12,6 +12,7 @@ from headway.core.commands import (
     Ack,
     Configure,
     Enqueue,
+    Lease,
     Nack,
     Release,
     Reply,
@@ -294,3 +295,21 @@ def test_a_smaller_limit_holds_for_what_starts_from_then_on() -> None:
     assert len(machine.starts()) == 1
     machine.ask(Configure(config))
     assert len(machine.starts()) == 3
+
+
+def test_a_dear_job_at_a_rate_is_looked_at_when_it_may_go_and_not_before() -> None:
+    """Else the partition would be asked every millisecond until then."""
+    machine = Machine(limited(Rate("r", 10, 1_000, burst=10)))
+    machine.put("q", JobSpec(cost=10), JobSpec(cost=5))
+    machine.ask(Lease(max=2, wait_until_ms=machine.now_ms + 60_000))
+    machine.ask(Lease(max=2, wait_until_ms=machine.now_ms + 60_000))
+    began_ms = machine.now_ms
+    decisions = 0
+    while len(machine.leased()) < 2:
+        next_ms = machine.partition.next_ms()
+        assert next_ms is not None
+        machine.now_ms = max(machine.now_ms, next_ms)
+        machine.decide()
+        decisions += 1
+        assert decisions < 10
+    assert machine.now_ms - began_ms == 500

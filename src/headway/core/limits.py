@@ -243,7 +243,14 @@ class RateGauge(Gauge):
 
     def next_ms(self, now_ms: int) -> int:
         """When to look again at those who still wait."""
-        return max(now_ms + 1, self.ready_ms(1, now_ms))
+        return max(now_ms + 1, self.ready_ms(self._wanted(), now_ms))
+
+    def _wanted(self) -> int:
+        """Units of the cheapest of those who are next: before that nobody can go."""
+        if self.lone is not None:
+            return max(1, self.lone.units_wanted())
+        firsts = [heap[0][2].units_wanted() for heap in (self.parked or {}).values()]
+        return max(1, min(firsts, default=1))
 
 
 def dimension(limit: Limit) -> str | None:
