@@ -1,37 +1,26 @@
 """Runs scenarios, with a progress bar where somebody is watching."""
 
-import sys
+from typing import Final
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
+from headway.cli.watching import watching
 from headway.sim import world
 from headway.sim.result import Result
 from headway.sim.scenario import Scenario
+
+STEPS: Final = 1_000
 
 
 def run_policies(
     scenario: Scenario, policies: list[str], *, seed: int | None, is_quiet: bool
 ) -> list[Result]:
     """One run for each policy, in their order."""
-    progress = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=is_quiet or not sys.stderr.isatty(),
-    )
     results = []
-    with progress:
+    with watching(is_quiet=is_quiet) as advance:
         for policy in policies:
-            task = progress.add_task(policy, total=1.0)
 
-            def advance(done: float, task: object = task) -> None:
-                progress.update(task, completed=done)  # type: ignore[arg-type]
+            def tell(done: float, policy: str = policy) -> None:
+                advance(policy, round(done * STEPS), STEPS)
 
-            results.append(
-                world.run(scenario, policy=policy, seed=seed, progress=advance)
-            )
-            progress.update(task, completed=1.0)
+            results.append(world.run(scenario, policy=policy, seed=seed, progress=tell))
+            tell(1.0)
     return results

@@ -11,7 +11,7 @@ from headway.runtime.errors import OwnerStopped
 from headway.runtime.owner import Ask
 from headway.runtime.service import Service
 from headway.runtime.sharing import Guest, Host
-from headway.store.errors import StoreLocked
+from headway.store.errors import StoreError, StoreLocked
 from headway.store.sqlite.store import SqliteStore
 
 OPEN_S: Final = 10.0
@@ -48,12 +48,10 @@ class Door:
     def close(self) -> None:
         with self._turn:
             self._is_closed = True
-            if self._host is not None:
-                self._host.close()
-            if self._service is not None:
-                self._service.close()
-            if self._guest is not None:
-                self._guest.close()
+        # Not under the lock: an answer that comes now may be asking something itself.
+        for part in (self._host, self._service, self._guest):
+            if part is not None:
+                part.close()
 
     def _is_shut(self) -> bool:
         """The owner is gone, or has stopped here: the file may be opened anew."""
@@ -95,5 +93,6 @@ class Door:
         """The owner is gone: somebody has to see to leases and schedules."""
         with self._turn:
             if self._is_shut() and not self._is_closed:
-                with suppress(OwnerStopped):
+                # What stands against it is told to the next caller.
+                with suppress(OwnerStopped, StoreError, OSError):
                     self._enter()

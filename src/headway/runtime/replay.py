@@ -13,7 +13,7 @@ SEQS_MAX: Final = 1 << 27
 _STATES: Final = (None, *JobState)
 _CODES: Final = {state: code for code, state in enumerate(_STATES)}
 _GONE: Final = (None, JobState.DONE, JobState.CANCELLED)
-_TARGETS: Final[dict[type[Event], JobState]] = {
+TARGETS: Final[dict[type[Event], JobState]] = {
     events.Promoted: JobState.READY,
     events.Rescheduled: JobState.SCHEDULED,
     events.Leased: JobState.LEASED,
@@ -27,6 +27,7 @@ _TARGETS: Final[dict[type[Event], JobState]] = {
     events.Buried: JobState.DEAD,
     events.Redriven: JobState.READY,
 }
+"""Where an event leaves its job, if that is always the same."""
 _STAYING: Final = (events.Extended, events.CancelRequested)
 """They say something of a leased job, which stays leased."""
 
@@ -105,4 +106,4 @@ class Replay:
 def _target(event: Event) -> JobState:
     if isinstance(event, events.Replied):
         return JobState.DONE if event.is_done else JobState.READY
-    return _TARGETS[type(event)]
+    return TARGETS[type(event)]

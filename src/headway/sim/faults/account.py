@@ -6,21 +6,7 @@ from typing import Any, Final
 
 from headway.core import events
 from headway.core.states import LIVE, JobState
-
-TARGETS: Final[dict[type, JobState]] = {
-    events.Promoted: JobState.READY,
-    events.Rescheduled: JobState.SCHEDULED,
-    events.Leased: JobState.LEASED,
-    events.Acked: JobState.DONE,
-    events.Retried: JobState.SCHEDULED,
-    events.Released: JobState.READY,
-    events.Lost: JobState.READY,
-    events.Waited: JobState.WAITING,
-    events.Cancelled: JobState.CANCELLED,
-    events.Expired: JobState.DEAD,
-    events.Buried: JobState.DEAD,
-    events.Redriven: JobState.READY,
-}
+from headway.runtime.replay import TARGETS
 
 
 def target_of(event: events.Event, source: JobState | None) -> JobState | None:
