@@ -25,6 +25,7 @@ class Enqueued(Event, tag="enqueue"):
     run_at_ms: int
     priority: int
     cost: int
+    labels: dict[str, str] | None = None
 
 
 class Promoted(Event, tag="promote"):

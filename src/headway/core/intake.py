@@ -165,6 +165,7 @@ def _accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -
         job.run_at_ms,
         job.priority,
         job.cost,
+        spec.labels,
     )
     book.write(job, enqueued)
     if job.run_at_ms <= now_ms:

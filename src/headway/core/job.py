@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from headway.core.turn import Turn
 
 
-class JobSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class JobSpec(
+    msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
+):
     """What a caller asks for. None means: as the queue says.
 
     It holds plain values only, so the collector of cycles need not walk it.
@@ -24,6 +26,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     kind: str = ""
     payload: bytes = b""
+    is_json: bool = False
+    """The payload is known to be JSON, and may be shown as such."""
     tenant: str = ""
     slo_ms: int | None = None
     run_at_ms: int | None = None
