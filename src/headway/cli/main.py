@@ -4,6 +4,7 @@ import click
 
 from headway.cli.backup import backup
 from headway.cli.demo import demo
+from headway.cli.serve import serve
 from headway.cli.simulate import simulate
 from headway.cli.verify import verify
 
@@ -20,6 +21,7 @@ def headway() -> None:
 
 headway.add_command(backup)
 headway.add_command(demo)
+headway.add_command(serve)
 headway.add_command(simulate)
 headway.add_command(verify)
 

@@ -6,8 +6,11 @@ from typing import IO, Any
 
 import click
 
+from headway.core.errors import RuleBroken
+from headway.runtime.errors import RuntimeFailure
 from headway.sim.chart import ChartError
 from headway.sim.scenario import ScenarioError
+from headway.store.errors import StoreError
 
 
 class Refused(click.ClickException):
@@ -25,7 +28,7 @@ def refusing() -> Iterator[None]:
     """Turns errors that are the user's to mend into one line each."""
     try:
         yield
-    except (ScenarioError, ChartError) as error:
+    except (ScenarioError, ChartError, RuleBroken, StoreError, RuntimeFailure) as error:
         raise Refused(str(error)) from error
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""

@@ -105,6 +105,8 @@ class Configure(msgspec.Struct, eq=False):
     """Makes the queue, or changes its rules under whatever backlog it has."""
 
     config: QueueConfig
+    is_new_only: bool = False
+    """A queue that is there already stays as it is."""
 
 
 class Hold(StrEnum):

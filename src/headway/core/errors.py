@@ -8,6 +8,7 @@ RuleBroken
 ├── QueueFull             max_length reached
 ├── IdempotencyConflict   same key, another body
 ├── TooManySlos           a 17th SLO class, and no stricter one to round to
+├── TooManyQueues
 ├── NoShare               a label value without a share of a share limit
 ├── RepliesFull           too many early replies kept already
 ├── HistoryDropped        events that are asked for are not kept any more
@@ -55,6 +56,10 @@ class IdempotencyConflict(RuleBroken):
 
 class TooManySlos(RuleBroken):
     code = "too_many_slos"
+
+
+class TooManyQueues(RuleBroken):
+    code = "too_many_queues"
 
 
 class NoShare(RuleBroken):

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from headway.core.turn import Turn
 
 
-class JobSpec(
-    msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True
-):
+class JobSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """What a caller asks for. None means: as the queue says.
 
     It holds plain values only, so the collector of cycles need not walk it.

@@ -13,7 +13,7 @@ from headway.core.commands import (
     SetTenant,
     Verdict,
 )
-from headway.core.errors import BadValue
+from headway.core.errors import BadValue, TooManyQueues
 from headway.core.fairness import TenantRule
 from headway.core.gate import BLOCKED, PAUSED
 from headway.core.job import Job, JobError
@@ -30,7 +30,11 @@ def configure(book: Book, command: Configure, now_ms: int) -> Changed:
     config = command.config
     queue = book.queues.get(config.name)
     if queue is None:
+        if len(book.queues) >= defaults.QUEUES_MAX:
+            raise TooManyQueues(f"there are {defaults.QUEUES_MAX} queues already")
         book.add_queue(config)
+    elif command.is_new_only:
+        return Changed(0)
     else:
         shape = queue.rules.shape
         was_fair = queue.rules.is_fair

@@ -23,10 +23,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Link(Protocol):
-    """The way to an owner, wherever it is."""
+class Asked(Protocol):
+    """Whom asks can be put to."""
 
     def submit(self, ask: Ask) -> Future[Any]: ...
+
+
+class Link(Asked, Protocol):
+    """The way to an owner, wherever it is."""
 
     def close(self) -> None: ...
 
@@ -58,7 +62,7 @@ def _awaited(
             return _read(request, await asyncio.wrap_future(future))
         except asyncio.CancelledError:
             if isinstance(request.ask, Lease):
-                _give_back(self._link, request.ask, future)
+                give_back(self._link, request.ask, future)
             raise
 
     call.__doc__ = verb.__doc__
@@ -178,7 +182,7 @@ def _read(request: Request[T], answer: Any) -> T:
     return request.read(answer)
 
 
-def _give_back(link: Link, lease: Lease, future: Future[Any]) -> None:
+def give_back(link: Asked, lease: Lease, future: Future[Any]) -> None:
     """The caller is gone: what it was granted in the meantime goes back unused."""
 
     def release(done: Future[Any]) -> None:

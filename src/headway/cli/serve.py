@@ -1,0 +1,58 @@
+"""`headway serve`: the partition as a service."""
+
+import os
+from pathlib import Path
+
+import click
+
+from headway.cli.refused import refusing
+
+
+@click.command()
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("headway-data"),
+    show_default=True,
+    help="Folder for the store and the server's keys.",
+)
+@click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    help="Port; 0 takes any that is free.  [default: $HTTP_PORT or 8080]",
+)
+@click.option("--certificate", type=click.Path(path_type=Path), help="For TLS, as PEM.")
+@click.option("--private-key", type=click.Path(path_type=Path), help="For TLS, as PEM.")
+@click.option("--allow-host", multiple=True, help="Another name it may be called by.")
+def serve(
+    *,
+    data: Path,
+    host: str | None,
+    port: int | None,
+    certificate: Path | None,
+    private_key: Path | None,
+    allow_host: tuple[str, ...],
+) -> None:
+    """Serve the queue over HTTP.
+
+    It prints its address when it answers. Without tokens it listens on this machine
+    only, and refuses any other address.
+    """
+    from headway.server.serving import serve as run
+    from headway.server.settings import Settings, from_environment
+
+    with refusing():
+        values = from_environment(os.environ)
+        if host is not None:
+            values["host"] = host
+        if port is not None:
+            values["port"] = port
+        settings = Settings(
+            data=data,
+            certificate=certificate,
+            private_key=private_key,
+            hosts=allow_host,
+            **values,  # type: ignore[arg-type]
+        )
+        run(settings, lambda address: click.echo(f"headway listens on {address}"))

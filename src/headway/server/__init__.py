@@ -1,0 +1,1 @@
+"""The server: HTTP in front, an owner behind, and what operators need around them."""

@@ -1,0 +1,175 @@
+"""From a request to its answer: who asks, what, may they, and what comes of it."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Protocol
+
+from headway.core.errors import RuleBroken
+from headway.runtime.errors import RuntimeFailure
+from headway.server import bodies
+from headway.server.call import Call, Facilities
+from headway.server.desk import Asking, Desk
+from headway.server.guard import Guard
+from headway.server.http.message import Request, Response
+from headway.server.plans import Asked, Plan
+from headway.server.problems import Refused, of_error
+from headway.server.routing import NDJSON, Found, Route, Router
+from headway.wire.values import QUEUE
+
+THREADS: Final = 4
+"""For searches and whatever else may take a while."""
+_QUEUE: Final = re.compile(QUEUE)
+
+
+class Watch(Protocol):
+    """Whoever keeps the log."""
+
+    def seen(self, request: Request, route: Route | None, answer: Response) -> None:
+        """A request was answered."""
+        ...
+
+    def broken(self, error: Exception) -> None:
+        """A bug has shown itself."""
+        ...
+
+
+class App:
+    """Answers requests."""
+
+    def __init__(
+        self,
+        router: Router,
+        desk: Desk,
+        guard: Guard,
+        facilities: Facilities,
+        watch: Watch,
+    ) -> None:
+        self._router = router
+        self._desk = desk
+        self._guard = guard
+        self._facilities = facilities
+        self.seen = watch.seen
+        self.broken = watch.broken
+        self._loop = asyncio.get_running_loop()
+        self._threads = ThreadPoolExecutor(THREADS, "headway-read")
+
+    def handle(self, request: Request, tell: Callable[[Response], None]) -> "Answering":
+        answering = Answering(self, request, tell)
+        answering.begin()
+        return answering
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def prepare(self, request: Request) -> Call:
+        """Everything that can be said of a request before it is carried out."""
+        self._guard.check_place(request)
+        found = self._router.find(request)
+        route = found.route
+        bearer = self._guard.bearer(request, route.verb)
+        call = Call(request, route, found.params, bearer, self._facilities)
+        queue = found.params.get("queue")
+        if queue is not None and not _QUEUE.fullmatch(queue):
+            raise Refused("bad_value", "no queue can have this name", "queue")
+        if route.is_queue_checked:
+            call.require(route.verb, queue)
+        elif not bearer.may_some(route.verb):
+            raise Refused("forbidden", f"{route.verb} is not allowed on any queue")
+        if found.decoder is not None:
+            call.body = _body(request, found)
+        return call
+
+    def run_in_thread(self, work: Callable[[], Plan], answering: "Answering") -> None:
+        def done(future: Any) -> None:
+            if future.cancelled():
+                return
+            result = future.exception() or future.result()
+            self._loop.call_soon_threadsafe(answering.step, result)
+
+        self._threads.submit(work).add_done_callback(done)
+
+    def ask(self, plan: Asked, answering: "Answering") -> Asking:
+        return self._desk.ask(plan.asks, lambda got: answering.then(plan.then, got))
+
+
+class Answering:
+    """One request on its way to its answer."""
+
+    __slots__ = ("_app", "_asking", "_call", "_is_abandoned", "_request", "_tell")
+
+    def __init__(
+        self, app: App, request: Request, tell: Callable[[Response], None]
+    ) -> None:
+        self._app = app
+        self._request = request
+        self._tell = tell
+        self._call: Call | None = None
+        self._asking: Asking | None = None
+        self._is_abandoned = False
+
+    def begin(self) -> None:
+        self._attempt(self._first)
+
+    def then(self, then: Callable[[list[Any]], Plan], answers: list[Any]) -> None:
+        self._asking = None
+        self._attempt(lambda: then(answers))
+
+    def _first(self) -> Plan:
+        self._call = call = self._app.prepare(self._request)
+        return call.route.handler(call)
+
+    def _attempt(self, work: Callable[[], Plan]) -> None:
+        plan: Plan | Exception
+        try:
+            plan = work()
+        except Exception as error:
+            # Whatever it is, the client is told that it was something.
+            plan = error
+        self.step(plan)
+
+    def step(self, plan: Plan | Exception) -> None:
+        """Goes on with what there is to be done."""
+        if isinstance(plan, Exception):
+            if not isinstance(plan, Refused | RuleBroken | RuntimeFailure):
+                self._app.broken(plan)
+            plan = of_error(plan)
+        if isinstance(plan, Response):
+            route = None if self._call is None else self._call.route
+            self._app.seen(self._request, route, plan)
+            if not self._is_abandoned:
+                self._tell(plan)
+        elif isinstance(plan, Asked):
+            self._asking = self._app.ask(plan, self)
+        else:
+            self._app.run_in_thread(plan.work, self)
+
+    @property
+    def is_waiting(self) -> bool:
+        return self._asking is not None and self._asking.is_waiting
+
+    def abandon(self) -> None:
+        self._is_abandoned = True
+        if self._asking is not None:
+            self._asking.abandon()
+
+
+def _body(request: Request, found: Found) -> Any:
+    """The body as its type."""
+    route = found.route
+    assert found.decoder is not None
+    body = request.body
+    kind = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if not body and not route.is_body_needed:
+        return None
+    if route.is_lines and kind == NDJSON.encode():
+        lines = [line for line in body.split(b"\n") if line.strip()]
+        body = b"[%s]" % b",".join(lines)
+        # A line is a value of its own: joined, two halves could become a whole.
+        for line in lines:
+            bodies.check(line)
+    elif kind != b"application/json" and not route.is_any_kind:
+        # Pages of other sites can send everything but this without asking.
+        raise Refused("unsupported_media_type", "it must be application/json")
+    return bodies.read(body, found.decoder)

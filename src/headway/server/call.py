@@ -1,0 +1,78 @@
+"""One call as a handler sees it, and what handlers have in common."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from headway.server.bodies import convert
+from headway.server.http.message import Request, Response
+from headway.server.ids import Ids
+from headway.server.problems import Refused
+from headway.server.routing import Route
+from headway.server.scopes import Bearer, Verb
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Facilities(msgspec.Struct):
+    """What a server's handlers share."""
+
+    ids: Ids
+    default_queue: str
+    """The queue of the four simple endpoints."""
+    openapi: bytes = b"{}"
+    is_stopping: bool = False
+
+
+class Call:
+    """One request on its way through a handler."""
+
+    __slots__ = ("bearer", "body", "facilities", "params", "request", "route")
+
+    def __init__(
+        self,
+        request: Request,
+        route: Route,
+        params: Mapping[str, str],
+        bearer: Bearer,
+        facilities: Facilities,
+    ) -> None:
+        self.request = request
+        self.route = route
+        self.params = params
+        self.bearer = bearer
+        self.facilities = facilities
+        self.body: Any = None
+
+    @property
+    def ids(self) -> Ids:
+        return self.facilities.ids
+
+    @property
+    def queue(self) -> str:
+        """The queue in the path."""
+        return self.params["queue"]
+
+    def query(self) -> Any:
+        """The values of the query; unknown and repeated names are refused."""
+        values: dict[str, str] = {}
+        for name, value in self.request.query():
+            if name in values:
+                raise Refused("bad_value", "it is given twice", name)
+            values[name] = value
+        return convert(values, self.route.query)
+
+    def require(self, verb: Verb, queue: str | None) -> None:
+        """Refuses unless the bearer may do this on the queue."""
+        if not self.bearer.may(verb, queue):
+            what = "every queue" if queue is None else f"queue {queue!r}"
+            raise Refused("forbidden", f"{verb} is not allowed on {what}")
+
+
+def answer(value: object, status: int = 200) -> Response:
+    """A value as JSON."""
+    return Response(status, _encode(value))
+
+
+NOTHING: Final = Response(204)

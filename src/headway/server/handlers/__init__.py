@@ -1,0 +1,1 @@
+"""Handlers by subject; `table` lists all their routes."""

@@ -1,0 +1,186 @@
+"""Jobs: enqueue, show, cancel, and why one is not running."""
+
+from typing import Final
+
+from headway.core.commands import Accepted, Cancel, Enqueue
+from headway.core.errors import UnknownJob
+from headway.core.why import Why
+from headway.runtime.views import Explain, JobView, Show
+from headway.server.call import Call, answer
+from headway.server.plans import Plan, ask, made
+from headway.server.problems import Refused
+from headway.server.routing import Route
+from headway.server.scopes import Verb
+from headway.server.shapes import shown, spec_of
+from headway.wire import jobs as wire
+
+_IDEMPOTENCY: Final = b"idempotency-key"
+_TRACE: Final = (b"traceparent", b"tracestate")
+
+
+def enqueue(call: Call) -> Plan:
+    """Enqueue one job, or up to 1,000: all or nothing.
+
+    Answered when they are on stable storage. A queue that does not exist yet is made,
+    with the defaults. Jobs may also be sent as JSON lines. An `Idempotency-Key` header
+    stands for the key of a single job; `traceparent` and `tracestate` are carried to the
+    worker.
+    """
+    body = call.body
+    new = _named(call, body if isinstance(body, list) else [body])
+    command = Enqueue(call.queue, [spec_of(job) for job in new])
+    return made([call.queue], command, lambda got: _accepted(call, got))
+
+
+def _named(call: Call, new: list[wire.NewJob]) -> list[wire.NewJob]:
+    """Adds what the request's own headers say."""
+    headers = call.request.headers
+    key = headers.get(_IDEMPOTENCY)
+    if key is not None:
+        if len(new) != 1:
+            raise Refused("bad_value", "it is for one job only", "Idempotency-Key")
+        if not 1 <= len(key) <= 1_024:
+            raise Refused("bad_value", "1 to 1024 characters", "Idempotency-Key")
+        new[0].idempotency_key = key.decode("latin-1").strip('"')
+    traced = {
+        name.decode(): headers[name].decode("latin-1")
+        for name in _TRACE
+        if name in headers
+    }
+    if traced:
+        for job in new:
+            job.headers = {**traced, **(job.headers or {})}
+    return new
+
+
+def _accepted(call: Call, got: Accepted) -> Plan:
+    ids = call.ids
+    waits = getattr(got, "waits_ms", None) or [None] * len(got.seqs)
+    jobs = [
+        wire.AcceptedJob(ids.job(seq), wait_ms)
+        for seq, wait_ms in zip(got.seqs, waits, strict=True)
+    ]
+    return answer(wire.Accepted(jobs, got.duplicates), 201)
+
+
+def show(call: Call) -> Plan:
+    """A job as it stands."""
+    seq = call.ids.seq(call.params["id"])
+
+    def told(view: JobView) -> Plan:
+        _visible(call, view.queue, Verb.READ)
+        return answer(shown(view, call.ids))
+
+    return ask(Show(seq), told)
+
+
+def why(call: Call) -> Plan:
+    """Why a job is not running: every reason, and the one to lift first."""
+    seq = call.ids.seq(call.params["id"])
+
+    def told(found: Why) -> Plan:
+        _visible(call, found.queue, Verb.READ)
+        ids = call.ids
+        reasons = [
+            wire.ReasonShown(
+                reason.rule.value,
+                reason.text,
+                reason.until_ms,
+                [ids.job(holder) for holder in reason.holders],
+            )
+            for reason in found.reasons
+        ]
+        return answer(
+            wire.WhyShown(
+                id=ids.job(found.seq),
+                state=found.state.value,
+                queue=found.queue,
+                slo_ms=found.slo_ms,
+                tenant=found.tenant,
+                reasons=reasons,
+                ahead=found.ahead,
+                starts_ms=found.starts_ms,
+            )
+        )
+
+    return ask(Explain(seq), told)
+
+
+def cancel(call: Call) -> Plan:
+    """Cancel a job.
+
+    A job that runs is flagged: its worker hears of it at its next word, and it is
+    answered by 202.
+    """
+    seq = call.ids.seq(call.params["id"])
+
+    def told(view: JobView) -> Plan:
+        _visible(call, view.queue, Verb.MANAGE)
+        return ask(Cancel(seq), lambda got: _CANCELLED[bool(got.count)])
+
+    return ask(Show(seq), told)
+
+
+_CANCELLED: Final = {
+    True: answer(wire.Cancelled("cancelled")),
+    False: answer(wire.Cancelled("requested"), 202),
+}
+
+
+def _visible(call: Call, queue: str, verb: Verb) -> None:
+    """Whoever may not even read a queue is not told which jobs it has."""
+    if not call.bearer.may(Verb.READ, queue) and not call.bearer.may(verb, queue):
+        raise UnknownJob(f"there is no job {call.params['id']!r}")
+    call.require(verb, queue)
+
+
+ROUTES: Final = (
+    Route(
+        method="POST",
+        path="/v1/queues/{queue}/jobs",
+        handler=enqueue,
+        verb=Verb.ENQUEUE,
+        tag="jobs",
+        body=wire.NewJob | wire.NewJobs,
+        is_lines=True,
+        answers={201: wire.Accepted},
+        problems=(
+            "queue_full",
+            "idempotency_conflict",
+            "too_many_slos",
+            "too_many_queues",
+            "no_share",
+        ),
+        example={"kind": "send_mail", "payload": {"to": "ada"}, "slo": "5s"},
+    ),
+    Route(
+        method="GET",
+        path="/v1/jobs/{id}",
+        handler=show,
+        verb=Verb.READ,
+        is_queue_checked=False,
+        tag="jobs",
+        answers={200: wire.JobShown},
+        problems=("unknown_job",),
+    ),
+    Route(
+        method="GET",
+        path="/v1/jobs/{id}/why",
+        handler=why,
+        verb=Verb.READ,
+        is_queue_checked=False,
+        tag="jobs",
+        answers={200: wire.WhyShown},
+        problems=("unknown_job",),
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/jobs/{id}",
+        handler=cancel,
+        verb=Verb.MANAGE,
+        is_queue_checked=False,
+        tag="jobs",
+        answers={200: wire.Cancelled, 202: wire.Cancelled},
+        problems=("unknown_job", "wrong_state"),
+    ),
+)

@@ -1,0 +1,71 @@
+"""Requests and responses, as far as HTTP knows them."""
+
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import unquote
+
+import msgspec
+
+JSON: Final = b"application/json"
+_REASONS: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
+_HEADS: Final = {
+    status: b"HTTP/1.1 %d %s\r\n" % (status, reason)
+    for status, reason in _REASONS.items()
+}
+_ALWAYS: Final = b"x-content-type-options: nosniff\r\n"
+
+
+class Request(msgspec.Struct):
+    """One request, read whole."""
+
+    method: bytes
+    target: bytes
+    """The path and the query, as they were sent."""
+    headers: dict[bytes, bytes]
+    """By lower-case name; of a repeated header the values are joined by commas."""
+    body: bytes = b""
+    peer: str = ""
+    """The address it came from."""
+
+    @property
+    def path(self) -> bytes:
+        return self.target.partition(b"?")[0]
+
+    def query(self) -> list[tuple[str, str]]:
+        """Names and values in order; broken escapes become U+FFFD."""
+        pairs: list[tuple[str, str]] = []
+        for part in self.target.partition(b"?")[2].split(b"&"):
+            if part:
+                name, _, value = part.partition(b"=")
+                pairs.append((_unquoted(name), _unquoted(value)))
+        return pairs
+
+
+class Response(msgspec.Struct):
+    """What is sent back."""
+
+    status: int
+    body: bytes = b""
+    kind: bytes = JSON
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    is_last: bool = False
+    """The connection is closed after it."""
+
+    def packed(self, *, is_closing: bool, has_body: bool) -> bytes:
+        """The bytes to send; a HEAD request gets everything but the body."""
+        status = self.status
+        parts = [_HEADS[status], _ALWAYS]
+        if status != 204:
+            parts.append(b"content-type: %s\r\n" % self.kind)
+            parts.append(b"content-length: %d\r\n" % len(self.body))
+        parts += [b"%s: %s\r\n" % header for header in self.headers]
+        if is_closing:
+            parts.append(b"connection: close\r\n")
+        parts.append(b"\r\n")
+        if has_body and status != 204:
+            parts.append(self.body)
+        return b"".join(parts)
+
+
+def _unquoted(text: bytes) -> str:
+    return unquote(text.replace(b"+", b" ").decode("latin-1"), errors="replace")

@@ -1,0 +1,61 @@
+"""What a handler answers: a response, or what has to be asked before there is one."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from headway.core.commands import Configure
+from headway.core.config import QueueConfig
+from headway.core.errors import UnknownQueue
+from headway.runtime.owner import Ask
+from headway.server.http.message import Response
+
+
+class Asked(msgspec.Struct):
+    """Put these to the owner; `then` makes the next plan of the answers.
+
+    Errors are answers, too: a handler that does not look at them calls `each_good`.
+    """
+
+    asks: list[Ask]
+    then: Callable[[list[Any]], "Plan"]
+
+
+class InThread(msgspec.Struct):
+    """Do this in a thread, since it may take a while."""
+
+    work: Callable[[], "Plan"]
+
+
+Plan = Response | Asked | InThread
+
+
+def good(answer: Any) -> Any:
+    """The answer; an error is raised."""
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def ask(ask: Ask, then: Callable[[Any], Plan]) -> Asked:
+    """One ask; errors are told to the client as they are."""
+    return Asked([ask], lambda answers: then(good(answers[0])))
+
+
+def made(queues: list[str], ask: Ask, then: Callable[[Any], Plan]) -> Asked:
+    """One ask; queues that it names and that are not there are made, and asked again."""
+
+    def again(answers: list[Any]) -> Plan:
+        if not queues or not isinstance(answers[0], UnknownQueue):
+            return then(good(answers[0]))
+        makes = [Configure(QueueConfig(name=name), is_new_only=True) for name in queues]
+
+        def second(answers: list[Any]) -> Plan:
+            for made_or_not in answers:
+                good(made_or_not)
+            return then(answers[-1])
+
+        return Asked([*makes, ask], second)
+
+    return Asked([ask], again)

@@ -1,0 +1,118 @@
+"""Every error a client can meet, by code, status and what it means."""
+
+from typing import Final
+
+import msgspec
+
+from headway.core import errors
+from headway.runtime.errors import OwnerBusy, RuntimeFailure
+from headway.server.http.message import Response
+from headway.wire.problems import Problem
+
+KIND: Final = b"application/problem+json"
+TYPE: Final = "urn:headway:problem:"
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Code(msgspec.Struct, frozen=True):
+    """A stable code: its status, and its title."""
+
+    status: int
+    title: str
+
+
+CODES: Final = {
+    "bad_http": Code(400, "The request is not HTTP/1.1 as it should be"),
+    "bad_json": Code(400, "The body is not JSON as it should be"),
+    "bad_value": Code(400, "A value is outside its range"),
+    "bad_cursor": Code(400, "The cursor is not one of ours"),
+    "unauthorized": Code(401, "A valid bearer token is needed"),
+    "forbidden": Code(403, "The token does not allow this"),
+    "cross_site": Code(403, "Another site's page may not ask this"),
+    "not_found": Code(404, "There is nothing here"),
+    "unknown_queue": Code(404, "There is no such queue"),
+    "unknown_job": Code(404, "There is no such job"),
+    "unknown_schedule": Code(404, "There is no such schedule"),
+    "unknown_operation": Code(404, "There is no such bulk operation"),
+    "method_not_allowed": Code(405, "The path does not know this method"),
+    "too_slow": Code(408, "The request took too long to arrive"),
+    "queue_full": Code(409, "The queue is full"),
+    "lease_lost": Code(409, "The token is not, or no longer, a lease"),
+    "idempotency_conflict": Code(409, "The key was used for another job"),
+    "too_many_slos": Code(409, "The queue has 16 SLO classes already"),
+    "too_many_queues": Code(409, "There are too many queues already"),
+    "no_share": Code(409, "A label value has no share of a share limit"),
+    "wrong_state": Code(409, "The state of the job does not allow this"),
+    "history_dropped": Code(410, "These events are kept no more"),
+    "too_large": Code(413, "The body or a payload is too large"),
+    "uri_too_long": Code(414, "The target is too long"),
+    "unsupported_media_type": Code(415, "The body's type is not understood"),
+    "misdirected": Code(421, "The Host header does not name this server"),
+    "replies_full": Code(429, "Too many early replies are kept already"),
+    "too_many_requests": Code(429, "Come again later"),
+    "headers_too_large": Code(431, "The headers are too large"),
+    "internal": Code(500, "The server has a bug; nothing is known of the outcome"),
+    "busy": Code(503, "The server is busy: nothing was done, come again"),
+    "stopped": Code(503, "The partition is not served: the outcome is unknown"),
+    "search_busy": Code(503, "The search took too long"),
+}
+"""Codes never change their meaning."""
+
+_OF_HTTP: Final = {
+    400: "bad_http",
+    408: "too_slow",
+    413: "too_large",
+    414: "uri_too_long",
+    415: "unsupported_media_type",
+    431: "headers_too_large",
+}
+
+
+class Refused(Exception):
+    """The request is refused before or instead of being carried out."""
+
+    def __init__(self, code: str, detail: str = "", key: str = "") -> None:
+        super().__init__(detail or code)
+        self.code = code
+        self.detail = detail
+        self.key = key
+
+
+def problem(code: str, detail: str = "", key: str = "") -> Response:
+    known = CODES[code]
+    body = Problem(
+        type=TYPE + code,
+        title=known.title,
+        status=known.status,
+        code=code,
+        detail=detail,
+        key=key,
+    )
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    if known.status == 401:
+        headers = ((b"www-authenticate", b'Bearer realm="headway"'),)
+    elif known.status in (429, 503):
+        headers = ((b"retry-after", b"1"),)
+    return Response(known.status, _encode(body), KIND, headers)
+
+
+def of_http(status: int, text: str) -> Response:
+    """The answer to what could not be read as a request."""
+    return problem(_OF_HTTP.get(status, "bad_http"), text)
+
+
+def of_error(error: Exception) -> Response:
+    """The answer that an error is told by."""
+    match error:
+        case Refused():
+            return problem(error.code, error.detail, error.key)
+        case errors.BadValue():
+            return problem("bad_value", str(error), getattr(error, "key", ""))
+        case errors.RuleBroken():
+            return problem(error.code, str(error))
+        case OwnerBusy():
+            return problem("busy", str(error))
+        case RuntimeFailure():
+            return problem("stopped", str(error))
+        case _:
+            return problem("internal")

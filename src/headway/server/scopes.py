@@ -1,0 +1,93 @@
+"""Who may do what: verbs, on queues whose names match a pattern."""
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final, Self
+
+import msgspec
+
+from headway.core.errors import BadValue
+
+EVERY: Final = "*"
+_PATTERN: Final = re.compile(r"\*|[A-Za-z0-9][A-Za-z0-9._-]{0,127}\*?")
+
+
+class Verb(StrEnum):
+    """What a token may be good for."""
+
+    ENQUEUE = "enqueue"
+    WORK = "work"
+    """Lease, extend, ack, nack, release, wait."""
+    REPLY = "reply"
+    READ = "read"
+    MANAGE = "manage"
+    """Configure, pause, resume, cancel, redrive, purge, schedule."""
+    OPERATE = "operate"
+    """Block and unblock, tokens and everything that is above a queue's owner."""
+    METRICS = "metrics"
+    OPEN = "open"
+    """What anybody may ask: whether the server lives, and how to speak to it."""
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """One verb on the queues of a pattern: a name, a beginning with *, or * for all."""
+
+    verb: Verb
+    pattern: str = EVERY
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads "enqueue:orders-*"; without a pattern it is good for every queue."""
+        name, _, pattern = text.partition(":")
+        known = [verb.value for verb in Verb if verb is not Verb.OPEN]
+        if name not in known:
+            raise BadValue("scope", text, f"must begin with one of {', '.join(known)}")
+        pattern = pattern or EVERY
+        if not _PATTERN.fullmatch(pattern):
+            raise BadValue("scope", text, "must end in a queue, or its beginning and *")
+        return cls(Verb(name), pattern)
+
+    def covers(self, verb: Verb, queue: str | None) -> bool:
+        """Whether it allows this; without a queue it must be good for all of them."""
+        if self.verb is not verb:
+            return False
+        if self.pattern == EVERY:
+            return True
+        if queue is None:
+            return False
+        if self.pattern.endswith("*"):
+            return queue.startswith(self.pattern[:-1])
+        return queue == self.pattern
+
+
+class Bearer:
+    """Whoever sent a request, and what they may do."""
+
+    def __init__(self, name: str, scopes: Iterable[Scope]) -> None:
+        self.name = name
+        self.scopes = tuple(scopes)
+        self._seen: dict[tuple[Verb, str | None], bool] = {}
+
+    def may(self, verb: Verb, queue: str | None = None) -> bool:
+        if verb is Verb.OPEN:
+            return True
+        key = (verb, queue)
+        known = self._seen.get(key)
+        if known is None:
+            if len(self._seen) > 1_000:
+                self._seen.clear()
+            known = any(scope.covers(verb, queue) for scope in self.scopes)
+            self._seen[key] = known
+        return known
+
+    def may_some(self, verb: Verb) -> bool:
+        """Whether it is allowed on any queue at all."""
+        return verb is Verb.OPEN or any(scope.verb is verb for scope in self.scopes)
+
+
+ANYBODY: Final = Bearer(
+    "anybody", (Scope(verb) for verb in Verb if verb is not Verb.OPEN)
+)
+"""On loopback, where no tokens were made."""
+NOBODY: Final = Bearer("nobody", ())
