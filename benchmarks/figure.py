@@ -1,6 +1,7 @@
 """One measured number and the bounds it must keep."""
 
 from dataclasses import dataclass
+from math import isnan
 from typing import Literal
 
 Verdict = Literal["ok", "below", "above", "shown"]
@@ -42,5 +43,7 @@ class Figure:
 
 
 def shown(value: float) -> str:
-    """Three digits where they matter: 0.0123, 1.46, 25,400."""
+    """Three digits where they matter: 0.0123, 1.46, 25,400; a dash for not measured."""
+    if isnan(value):
+        return "-"
     return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"

@@ -38,18 +38,18 @@ def run() -> list[Figure]:
     backlog = 1_000_000 if is_full else 200_000
     plain, plain_cpu = _cycles(30_000, tenants=1)
     alone, _ = _cycles(15_000, tenants=1, has_one_caller=True)
-    bare = _bare(30_000, has_one_caller=False)
-    bare_alone = _bare(15_000, has_one_caller=True)
+    peer = bare(30_000, has_one_caller=False)
+    peer_alone = bare(15_000, has_one_caller=True)
     loaded, loaded_cpu = _cycles(20_000, tenants=1_000, backlog=backlog, limits=LIMITS)
     many = f"1,000 tenants, {backlog:,} jobs in the backlog, three limits"
     return [
         Figure("owner, plain", plain, "jobs/s", 30_000, note="batches of 100"),
         Figure("owner, plain, CPU", plain_cpu, "us/job"),
-        Figure("bare SQLite, the same rows", bare, "jobs/s"),
-        Figure("owner / bare SQLite", plain / bare, "x"),
+        Figure("bare SQLite, the same rows", peer, "jobs/s"),
+        Figure("owner / bare SQLite", plain / peer, "x"),
         Figure("owner, one caller", alone, "jobs/s", note="three flushes a batch"),
-        Figure("bare SQLite, one caller, the same rows", bare_alone, "jobs/s"),
-        Figure("owner / bare SQLite, one caller", alone / bare_alone, "x", 0.3),
+        Figure("bare SQLite, one caller, the same rows", peer_alone, "jobs/s"),
+        Figure("owner / bare SQLite, one caller", alone / peer_alone, "x", 0.3),
         Figure("owner, loaded", loaded, "jobs/s", 20_000, note=many),
         Figure("owner, loaded, CPU", loaded_cpu, "us/job", note=many),
     ]
@@ -127,7 +127,7 @@ def _one_by_one(bench: Bench, work: list[list[JobSpec]]) -> None:
         bench.ask(Ack(bench.ask(Lease(max=BATCH))))
 
 
-def _bare(jobs: int, *, has_one_caller: bool) -> float:
+def bare(jobs: int, *, has_one_caller: bool) -> float:
     """The same rows in the same commits, by hand."""
     with tempfile.TemporaryDirectory() as folder:
         connection = apsw.Connection(str(Path(folder) / "bare.db"))

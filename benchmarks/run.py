@@ -12,15 +12,17 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from math import isnan
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import http_chart
 from benchmarks.figure import Figure, shown
 from tools import provenance
 
-MODULES = ("core_scale", "simulator", "timers", "owner")
+MODULES = ("core_scale", "simulator", "timers", "owner", "http")
 """Modules of this folder, each with `run() -> list[Figure]`."""
 NAMED = ("backlog",)
 """Those that run only when they are named: they take long."""
@@ -100,10 +102,20 @@ def table(figures: Sequence[Figure], origin: dict[str, str]) -> Table:
 def write(folder: Path, figures: Sequence[Figure], origin: dict[str, str]) -> None:
     """Keeps the last full run, for programs and for readers."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows = [{**asdict(figure), "verdict": figure.verdict} for figure in figures]
+    rows = [
+        # JSON has no word for a number that was not measured but null.
+        {
+            **asdict(figure),
+            "value": None if isnan(figure.value) else figure.value,
+            "verdict": figure.verdict,
+        }
+        for figure in figures
+    ]
     text = json.dumps({**origin, "figures": rows}, indent=2, ensure_ascii=False)
     (folder / "bench.json").write_text(text + "\n")
     (folder / "bench.md").write_text(markdown(figures, origin))
+    if http_chart.is_drawable(figures):
+        (folder / "http.svg").write_text(http_chart.draw(figures, origin))
 
 
 def markdown(figures: Sequence[Figure], origin: dict[str, str]) -> str:

@@ -1,0 +1,1 @@
+"""Other job queues, measured with the same jobs in the same run."""
