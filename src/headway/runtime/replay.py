@@ -56,7 +56,7 @@ class Replay:
         if isinstance(event, _STAYING):
             is_right, target = state is JobState.LEASED, state
         else:
-            target = _target(event)
+            target = target_of(event)
             is_right = is_allowed(verb, state, target)
         self._states[place] = _CODES[target]
         return None if is_right else f"job {event.seq}: {verb} of a {state} job"
@@ -93,9 +93,7 @@ class Replay:
         if place < len(self._states):
             return f"job {event.seq} was enqueued twice, or out of order"
         self._states.extend(bytes(place - len(self._states)))
-        is_ready = event.run_at_ms <= event.at_ms
-        state = JobState.READY if is_ready else JobState.SCHEDULED
-        self._states.append(_CODES[state])
+        self._states.append(_CODES[target_of(event)])
         if len(self._states) > SEQS_MAX:
             dropped = len(self._states) // 2
             del self._states[:dropped]
@@ -103,7 +101,11 @@ class Replay:
         return None
 
 
-def _target(event: Event) -> JobState:
+def target_of(event: Event) -> JobState:
+    """Where an event leaves its job; it must be one that moves it."""
+    if isinstance(event, events.Enqueued):
+        is_ready = event.run_at_ms <= event.at_ms
+        return JobState.READY if is_ready else JobState.SCHEDULED
     if isinstance(event, events.Replied):
         return JobState.DONE if event.is_done else JobState.READY
     return TARGETS[type(event)]

@@ -1,0 +1,161 @@
+"""Reads history from a store into the index, beside the owner and not in its way.
+
+Every read is brief, so that the owner's log can be cut off; the store is never opened
+for writing. That history is kept until it is indexed, somebody else has to ask of the
+owner, who hears how far the index is.
+"""
+
+import os
+import select
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from headway.search.errors import NotIndexed
+from headway.search.indexer import Indexer, digest_of
+from headway.store.errors import HistoryGone
+from headway.store.sqlite.connections import open_for_reader
+from headway.store.sqlite.reader import Reader, failure
+
+BATCH_BYTES: Final = 4 << 20
+"""History that is read at one go."""
+FULL_BYTES: Final = 1 << 20
+"""A batch of more than this is followed by the next at once."""
+IDLE_S: Final = 0.1
+TELL_S: Final = 1.0
+NICENESS: Final = 10
+TIDY_EVENTS: Final = 1_000
+"""For so many events one step is made to drop what is kept no longer."""
+
+
+class Follower:
+    """Follows the history of one store, whichever file that is at the moment."""
+
+    def __init__(self, store: Path, indexer: Indexer) -> None:
+        self._path = store
+        self._indexer = indexer
+        self._connection: apsw.Connection | None = None
+        self._inode = 0
+        self._version = -1
+        self._is_untidy = True
+        self._is_anew = False
+
+    def step(self) -> bool:
+        """Indexes what has happened; whether there is likely to be more to do."""
+        indexer = self._indexer
+        if indexer.is_removed:
+            raise NotIndexed("the index was removed while it was fed")
+        reader = self._opened()
+        if reader is None:
+            self._tidy(1)
+            return self._is_untidy
+        try:
+            segments = reader.history(indexer.place.next, BATCH_BYTES)
+        except HistoryGone as gone:
+            indexer.skip_to(gone.oldest)
+            self._version = -1
+            return True
+        if segments:
+            # There may be more than fits in a batch, and nothing written after it.
+            self._version = -1
+        try:
+            count = indexer.apply(segments)
+        except apsw.ConstraintError:
+            if self._is_anew:
+                raise
+            # A job that came twice: it was of another history after all.
+            self._is_anew = True
+            indexer.begin_anew()
+            return True
+        self._is_untidy = True
+        self._tidy(1 + count // TIDY_EVENTS)
+        return sum(len(segment.blob) for segment in segments) > FULL_BYTES
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _tidy(self, steps: int) -> None:
+        while self._is_untidy and steps:
+            self._is_untidy = self._indexer.tidy() > 0
+            steps -= 1
+
+    def _opened(self) -> Reader | None:
+        """None if nothing was written since the last look."""
+        inode = self._path.stat().st_ino
+        if self._connection is None or inode != self._inode:
+            self.close()
+            self._connection = open_for_reader(self._path)
+            self._inode = inode
+            self._version = -1
+            recognise(Reader(self._connection), self._indexer)
+        try:
+            version = int(self._connection.pragma("data_version"))
+        except apsw.Error as error:
+            raise failure(error) from error
+        if version == self._version:
+            return None
+        self._version = version
+        return Reader(self._connection)
+
+
+def recognise(reader: Reader, indexer: Indexer) -> None:
+    """If the store is not the one that was indexed, the index begins anew."""
+    place = indexer.place
+    if place.next == 1:
+        return
+    last = reader.last_segment()
+    is_known = (
+        last is not None
+        and last.first + last.count >= place.next
+        and last.at_ms >= place.at_ms
+    )
+    if is_known and place.segment:
+        try:
+            (same, *_) = reader.history(place.segment, 1)
+            is_known = digest_of(same) == place.digest
+        except HistoryGone as gone:
+            # Dropped, and nobody can tell any more; but time does not go back.
+            (oldest, *_) = reader.history(gone.oldest, 1)
+            is_known = oldest.at_ms >= place.at_ms
+    if not is_known:
+        indexer.begin_anew()
+
+
+def follow(
+    store: Path,
+    indexer: Indexer,
+    tell: Callable[[Indexer], None],
+    is_over: Callable[[float], bool],
+) -> None:
+    """Until `is_over`, which waits so many seconds at most; tells how far it is."""
+    follower = Follower(store, indexer)
+    told_s, told = 0.0, 0
+    try:
+        is_more = True
+        while not is_over(0.0 if is_more else IDLE_S):
+            is_more = follower.step()
+            if indexer.place.next != told and time.monotonic() - told_s >= TELL_S:
+                told_s, told = time.monotonic(), indexer.place.next
+                tell(indexer)
+    finally:
+        follower.close()
+
+
+class Lifeline:
+    """The process that started this one: it holds our input open while it lives."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._parent = os.getppid()
+
+    def is_cut(self, wait_s: float) -> bool:
+        """Whether it is gone by the end of the wait; what it says is of no matter."""
+        readable, _, _ = select.select([self._descriptor], [], [], wait_s)
+        if readable and not os.read(self._descriptor, 4_096):
+            return True
+        return os.getppid() != self._parent
