@@ -6,6 +6,7 @@ from headway.cli.backup import backup
 from headway.cli.demo import demo
 from headway.cli.serve import serve
 from headway.cli.simulate import simulate
+from headway.cli.token import token
 from headway.cli.verify import verify
 
 
@@ -23,6 +24,7 @@ headway.add_command(backup)
 headway.add_command(demo)
 headway.add_command(serve)
 headway.add_command(simulate)
+headway.add_command(token)
 headway.add_command(verify)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from headway.cli.refused import refusing
+from headway.cli.refused import Refused, refusing
 
 
 @click.command()
@@ -25,6 +25,13 @@ from headway.cli.refused import refusing
 @click.option("--certificate", type=click.Path(path_type=Path), help="For TLS, as PEM.")
 @click.option("--private-key", type=click.Path(path_type=Path), help="For TLS, as PEM.")
 @click.option("--allow-host", multiple=True, help="Another name it may be called by.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="How much it tells on stderr; debug tells of every request.",
+)
 def serve(
     *,
     data: Path,
@@ -33,12 +40,14 @@ def serve(
     certificate: Path | None,
     private_key: Path | None,
     allow_host: tuple[str, ...],
+    log_level: str,
 ) -> None:
     """Serve the queue over HTTP.
 
     It prints its address when it answers. Without tokens it listens on this machine
     only, and refuses any other address.
     """
+    from headway.server.serving import Unsafe
     from headway.server.serving import serve as run
     from headway.server.settings import Settings, from_environment
 
@@ -53,6 +62,10 @@ def serve(
             certificate=certificate,
             private_key=private_key,
             hosts=allow_host,
+            log_level=log_level,
             **values,  # type: ignore[arg-type]
         )
-        run(settings, lambda address: click.echo(f"headway listens on {address}"))
+        try:
+            run(settings, lambda address: click.echo(f"headway listens on {address}"))
+        except Unsafe as error:
+            raise Refused(str(error)) from error

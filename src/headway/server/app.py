@@ -2,12 +2,13 @@
 
 import asyncio
 import re
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol
 
 from headway.core.errors import RuleBroken
-from headway.runtime.errors import RuntimeFailure
+from headway.runtime.errors import OwnerStopped, RuntimeFailure
 from headway.server import bodies
 from headway.server.call import Call, Facilities
 from headway.server.desk import Asking, Desk
@@ -15,7 +16,7 @@ from headway.server.guard import Guard
 from headway.server.http.message import Request, Response
 from headway.server.plans import Asked, Plan
 from headway.server.problems import Refused, of_error
-from headway.server.routing import NDJSON, Found, Route, Router
+from headway.server.routing import NDJSON, Found, Router
 from headway.wire.values import QUEUE
 
 THREADS: Final = 4
@@ -26,13 +27,19 @@ _QUEUE: Final = re.compile(QUEUE)
 class Watch(Protocol):
     """Whoever keeps the log."""
 
-    def seen(self, request: Request, route: Route | None, answer: Response) -> None:
-        """A request was answered."""
+    def seen(
+        self, request: Request, call: Call | None, answer: Response, began_s: float
+    ) -> None:
+        """A request was answered; without a call it was refused at the gate."""
         ...
 
     def broken(self, error: Exception) -> None:
         """A bug has shown itself."""
         ...
+
+    def owner_stopped(self, stopped: OwnerStopped) -> None: ...
+
+    def owner_reopened(self) -> None: ...
 
 
 class App:
@@ -50,6 +57,9 @@ class App:
         self._desk = desk
         self._guard = guard
         self._facilities = facilities
+        self._watch = watch
+        self._is_stopped = False
+        """The last answer was that the owner has stopped."""
         self.seen = watch.seen
         self.broken = watch.broken
         self._loop = asyncio.get_running_loop()
@@ -65,9 +75,10 @@ class App:
 
     def prepare(self, request: Request) -> Call:
         """Everything that can be said of a request before it is carried out."""
-        self._guard.check_place(request)
+        self._guard.check_host(request)
         found = self._router.find(request)
         route = found.route
+        self._guard.check_site(request, route.verb)
         bearer = self._guard.bearer(request, route.verb)
         call = Call(request, route, found.params, bearer, self._facilities)
         queue = found.params.get("queue")
@@ -91,13 +102,36 @@ class App:
         self._threads.submit(work).add_done_callback(done)
 
     def ask(self, plan: Asked, answering: "Answering") -> Asking:
-        return self._desk.ask(plan.asks, lambda got: answering.then(plan.then, got))
+        def answered(got: list[Any]) -> None:
+            if isinstance(got[0], OwnerStopped) != self._is_stopped:
+                self._turned(got[0])
+            answering.then(plan.then, got)
+
+        return self._desk.ask(plan.asks, answered)
+
+    def _turned(self, answer: Any) -> None:
+        """The owner has stopped since the last answer, or is there again."""
+        self._is_stopped = isinstance(answer, OwnerStopped)
+        if self._facilities.is_stopping:
+            return
+        if self._is_stopped:
+            self._watch.owner_stopped(answer)
+        else:
+            self._watch.owner_reopened()
 
 
 class Answering:
     """One request on its way to its answer."""
 
-    __slots__ = ("_app", "_asking", "_call", "_is_abandoned", "_request", "_tell")
+    __slots__ = (
+        "_app",
+        "_asking",
+        "_began_s",
+        "_call",
+        "_is_abandoned",
+        "_request",
+        "_tell",
+    )
 
     def __init__(
         self, app: App, request: Request, tell: Callable[[Response], None]
@@ -108,6 +142,7 @@ class Answering:
         self._call: Call | None = None
         self._asking: Asking | None = None
         self._is_abandoned = False
+        self._began_s = time.perf_counter()
 
     def begin(self) -> None:
         self._attempt(self._first)
@@ -136,8 +171,7 @@ class Answering:
                 self._app.broken(plan)
             plan = of_error(plan)
         if isinstance(plan, Response):
-            route = None if self._call is None else self._call.route
-            self._app.seen(self._request, route, plan)
+            self._app.seen(self._request, self._call, plan, self._began_s)
             if not self._is_abandoned:
                 self._tell(plan)
         elif isinstance(plan, Asked):

@@ -63,6 +63,16 @@ class Call:
             values[name] = value
         return convert(values, self.route.query)
 
+    def header(self, name: str) -> str | None:
+        """A header's value; what is no plain text is refused."""
+        value = self.request.headers.get(name.lower().encode())
+        if value is None:
+            return None
+        text = value.decode("latin-1")
+        if not (text.isascii() and text.isprintable()):
+            raise Refused("bad_value", "must be printable ASCII", name)
+        return text
+
     def require(self, verb: Verb, queue: str | None) -> None:
         """Refuses unless the bearer may do this on the queue."""
         if not self.bearer.may(verb, queue):

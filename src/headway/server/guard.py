@@ -1,5 +1,7 @@
 """At the gate: from where a request comes, for whom it is meant, and who sent it."""
 
+import re
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 from headway.server.http.message import Request
@@ -7,11 +9,22 @@ from headway.server.problems import Refused
 from headway.server.scopes import ANYBODY, NOBODY, Bearer, Verb
 
 _BEARER: Final = b"bearer "
-LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
+_HOST: Final = re.compile(rb"(\[[0-9a-f:.]+\]|[a-z0-9._-]*)(?::[0-9]{0,5})?", re.I)
+_OWN: Final = frozenset({b"same-origin", b"none"})
+"""Pages of this server, and what a person has typed."""
+_LOOKS: Final = frozenset({Verb.READ, Verb.METRICS, Verb.OPEN})
+"""A GET for one of these changes nothing, and other sites can't read its answer."""
+_GOOD_MAX: Final = 100
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 class Tokens(Protocol):
     """The tokens that were made."""
+
+    @property
+    def is_required(self) -> bool:
+        """Whether there are any; else everybody may do everything."""
+        ...
 
     def find(self, secret: bytes) -> Bearer | None:
         """Whose token it is; None if it is nobody's, or has expired."""
@@ -21,36 +34,54 @@ class Tokens(Protocol):
 class Guard:
     """Lets in whom it may."""
 
-    def __init__(self, tokens: Tokens | None, hosts: frozenset[str]) -> None:
-        """Without tokens everybody may do everything, from this machine."""
-        self._tokens = tokens
-        self._hosts = hosts
-        """Names by which the server may be called; empty means: by any."""
+    def __init__(self, tokens: Tokens, address: str, hosts: Iterable[str]) -> None:
+        """`hosts` are names by which the server may be called, beside its address.
 
-    def check_place(self, request: Request) -> None:
-        """Refuses what a browser was tricked into sending."""
-        headers = request.headers
-        host = headers.get(b"host", b"").decode("latin-1").lower()
-        name = _name(host)
-        if self._hosts and name not in self._hosts:
-            raise Refused("misdirected", f"this server is not called {name[:80]!r}")
-        if request.method in (b"GET", b"HEAD"):
+        If there are none, a server with tokens may be called by any: a page that was
+        led here under a false name has no token.
+        """
+        self._tokens = tokens
+        named = frozenset(map(host_name, hosts))
+        self._is_any_host = not named
+        self._hosts = LOOPBACK | {host_name(address)} | named
+        self._good: set[bytes] = set()
+        """Host headers that were let in: what was good once stays good."""
+
+    def check_host(self, request: Request) -> None:
+        """Refuses what was meant for another server, or led here by a false name."""
+        host = request.headers.get(b"host", b"")
+        if host in self._good:
             return
-        if headers.get(b"sec-fetch-site", b"same-origin").lower() == b"cross-site":
+        match = _HOST.fullmatch(host)
+        if match is None:
+            raise Refused("bad_value", "it names no host", "Host")
+        name = match[1].decode().lower()
+        is_any = self._is_any_host and self._tokens.is_required
+        if name not in self._hosts and not is_any:
+            raise Refused("misdirected", f"this server is not called {name[:80]!r}")
+        if len(self._good) < _GOOD_MAX:
+            self._good.add(host)
+
+    def check_site(self, request: Request, verb: Verb) -> None:
+        """Refuses what another site's page made a browser send."""
+        if verb in _LOOKS and request.method in (b"GET", b"HEAD"):
+            return
+        headers = request.headers
+        if headers.get(b"sec-fetch-site", b"none").lower() not in _OWN:
             raise Refused("cross_site")
         origin = headers.get(b"origin")
         if origin is not None:
-            there = origin.decode("latin-1").lower().partition("://")[2]
-            if there != host:
+            there = origin.lower().partition(b"://")[2]
+            if not there or there != headers.get(b"host", b"").lower():
                 raise Refused("cross_site")
 
     def bearer(self, request: Request, verb: Verb) -> Bearer:
         """Who sent it. Without a token that is known there is no more to be said."""
-        if self._tokens is None:
+        if not self._tokens.is_required:
             return ANYBODY
-        given = request.headers.get(b"authorization")
-        if verb is Verb.OPEN and given is None:
+        if verb is Verb.OPEN:
             return NOBODY
+        given = request.headers.get(b"authorization")
         if given is None or given[:7].lower() != _BEARER:
             raise Refused("unauthorized", "send Authorization: Bearer and a token")
         found = self._tokens.find(given[7:].strip())
@@ -59,8 +90,10 @@ class Guard:
         return found
 
 
-def _name(host: str) -> str:
-    """The host without its port."""
+def host_name(host: str) -> str:
+    """A host as a Host header names it, without its port."""
+    host = host.lower()
     if host.startswith("["):
         return host.partition("]")[0] + "]"
-    return host.partition(":")[0]
+    # An address of IPv6 goes without brackets on the command line.
+    return f"[{host}]" if host.count(":") > 1 else host.partition(":")[0]

@@ -5,12 +5,21 @@ and is signed: whoever was not given it can't guess it, and it says to which que
 belongs without a look at the job.
 """
 
+import os
+import secrets
+from contextlib import suppress
 from hashlib import blake2b
 from hmac import compare_digest
+from pathlib import Path
 from typing import Final
 
-from headway.core.errors import UnknownJob
+from headway.core.errors import BadValue, UnknownJob
 from headway.server.problems import Refused
+from headway.server.tokens import write_private
+from headway.store.sqlite.place import sync_directory
+
+KEY_BYTES: Final = 32
+_KEY_BYTES_MAX: Final = 64
 
 _MAC_BYTES: Final = 8
 _PROOF: Final = 2 * (8 + _MAC_BYTES)
@@ -75,3 +84,27 @@ class Ids:
             number + queue.encode(), digest_size=_MAC_BYTES, key=self._key
         ).digest()
         return (number + mac).hex()
+
+
+def signing_key(path: Path) -> bytes:
+    """The key that signs lease tokens, made once for a folder.
+
+    It appears whole or not at all: a key that was cut short would sign as well, and
+    anybody could guess it.
+    """
+    if not path.exists():
+        fresh = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+        try:
+            write_private(fresh, secrets.token_bytes(KEY_BYTES))
+            with suppress(FileExistsError):  # another server was quicker
+                os.link(fresh, path)
+        finally:
+            fresh.unlink(missing_ok=True)
+        sync_directory(path.parent)
+    key = path.read_bytes()[:_KEY_BYTES_MAX]
+    if len(key) < KEY_BYTES:
+        rule = (
+            "is no key; without it a new one is made, and leases that are out are void"
+        )
+        raise BadValue("signing key", path.name, rule)
+    return key

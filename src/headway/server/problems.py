@@ -113,6 +113,7 @@ def of_error(error: Exception) -> Response:
         case OwnerBusy():
             return problem("busy", str(error))
         case RuntimeFailure():
-            return problem("stopped", str(error))
+            # With a cause, it quotes what went wrong, perhaps with somebody's job.
+            return problem("stopped", "" if error.__cause__ else str(error))
         case _:
             return problem("internal")

@@ -10,6 +10,8 @@ import msgspec
 from headway.core.errors import BadValue
 
 EVERY: Final = "*"
+ADMIN: Final = "admin"
+"""Short for every verb on every queue."""
 _PATTERN: Final = re.compile(r"\*|[A-Za-z0-9][A-Za-z0-9._-]{0,127}\*?")
 
 
@@ -39,14 +41,19 @@ class Scope(msgspec.Struct, frozen=True):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Reads "enqueue:orders-*"; without a pattern it is good for every queue."""
-        name, _, pattern = text.partition(":")
+        name, colon, pattern = text.partition(":")
         known = [verb.value for verb in Verb if verb is not Verb.OPEN]
         if name not in known:
             raise BadValue("scope", text, f"must begin with one of {', '.join(known)}")
-        pattern = pattern or EVERY
+        if not colon:
+            pattern = EVERY
+        # "work:" is a variable that was not set, and not a wish for everything.
         if not _PATTERN.fullmatch(pattern):
             raise BadValue("scope", text, "must end in a queue, or its beginning and *")
         return cls(Verb(name), pattern)
+
+    def __str__(self) -> str:
+        return f"{self.verb}:{self.pattern}"
 
     def covers(self, verb: Verb, queue: str | None) -> bool:
         """Whether it allows this; without a queue it must be good for all of them."""
@@ -86,8 +93,15 @@ class Bearer:
         return verb is Verb.OPEN or any(scope.verb is verb for scope in self.scopes)
 
 
-ANYBODY: Final = Bearer(
-    "anybody", (Scope(verb) for verb in Verb if verb is not Verb.OPEN)
-)
+def parse_scopes(texts: Iterable[str]) -> list[Scope]:
+    """Reads scopes; "admin" stands for all there are."""
+    scopes: list[Scope] = []
+    for text in texts:
+        scopes += ALL if text == ADMIN else [Scope.parse(text)]
+    return scopes
+
+
+ALL: Final = tuple(Scope(verb) for verb in Verb if verb is not Verb.OPEN)
+ANYBODY: Final = Bearer("anybody", ALL)
 """On loopback, where no tokens were made."""
 NOBODY: Final = Bearer("nobody", ())

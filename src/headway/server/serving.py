@@ -1,15 +1,12 @@
 """A server's life: open the store, answer, and stop so that nothing is lost."""
 
 import asyncio
-import contextlib
-import os
 import resource
 import signal
 import socket
 import ssl
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from headway.core.commands import Configure
@@ -19,16 +16,20 @@ from headway.runtime.door import Door
 from headway.server.app import App
 from headway.server.call import Facilities
 from headway.server.desk import Desk
-from headway.server.guard import LOOPBACK, Guard
+from headway.server.guard import Guard
 from headway.server.handlers.table import ROUTES
 from headway.server.http.connection import SWEEP_S, Connection, Connections
-from headway.server.ids import Ids
+from headway.server.http.message import Response
+from headway.server.ids import Ids, signing_key
+from headway.server.log import Watcher
 from headway.server.openapi import describe
 from headway.server.problems import of_http
 from headway.server.routing import Router
 from headway.server.settings import STORE, Settings
+from headway.server.tokens import Keyring, TokenFile
 
 BACKLOG: Final = 4_096
+KEY: Final = "signing.key"
 SWITCH_S: Final = 0.0005
 """How long a thread may keep the interpreter while another waits for it: the owner
 computes, and the loop should not wait five milliseconds for it."""
@@ -41,8 +42,9 @@ class Unsafe(Exception):
 class Server:
     """One server over one store."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, watch: Watcher) -> None:
         self._settings = settings
+        self._watch = watch
         self._stop = asyncio.Event()
         self._connections: Connections | None = None
 
@@ -50,25 +52,32 @@ class Server:
         """Serves until it is told to stop; `ready` is told the address."""
         settings = self._settings
         loop = asyncio.get_running_loop()
-        settings.data.mkdir(parents=True, exist_ok=True)
+        loop.set_exception_handler(self._watch.stray)
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        keyring = self._keyring()
+        tls = _tls(settings)
         door = await asyncio.to_thread(Door, settings.data / STORE)
         try:
             desk = Desk(door, loop)
             await self._prepare(desk)
             facilities = self._facilities()
-            app = App(Router(ROUTES), desk, self._guard(), facilities, Watcher())
-            connections = Connections(app.handle, of_http, settings.limits)
+            guard = Guard(keyring, settings.host, settings.hosts)
+            app = App(Router(ROUTES), desk, guard, facilities, self._watch)
+            connections = Connections(app.handle, self._refuse, settings.limits)
             listener = await loop.create_server(
                 lambda: Connection(connections, loop),
                 sock=_socket(settings),
-                ssl=_tls(settings),
+                ssl=tls,
                 backlog=BACKLOG,
             )
-            sweeping = loop.create_task(_sweep(connections, loop))
+            sweeping = loop.create_task(_sweep(connections, keyring, loop))
             for name in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(name, self._stop.set)
-            ready(_address(listener.sockets[0], settings))
+            address = _address(listener.sockets[0], settings)
+            self._started(address, keyring)
+            ready(address)
             await self._stop.wait()
+            self._watch.happened("stopping")
             facilities.is_stopping = True
             listener.close()
             desk.end_waits()
@@ -78,6 +87,7 @@ class Server:
             app.close()
         finally:
             await asyncio.to_thread(door.close)
+        self._watch.happened("stopped")
 
     def stop(self) -> None:
         self._stop.set()
@@ -98,19 +108,36 @@ class Server:
 
     def _facilities(self) -> Facilities:
         settings = self._settings
-        ids = Ids(settings.partition, secret(settings.data / "signing.key"))
+        ids = Ids(settings.partition, signing_key(settings.data / KEY))
         return Facilities(ids, settings.default_queue, describe(ROUTES))
 
-    def _guard(self) -> Guard:
+    def _keyring(self) -> Keyring:
         settings = self._settings
-        tokens = None
-        if not settings.is_loopback:
+        keyring = Keyring(TokenFile(settings.data), self._watch)
+        if not keyring.is_required and not settings.is_loopback:
             raise Unsafe(
                 f"{settings.host} can be reached by others and no token was made: "
                 "make one with `headway token create`, or listen on 127.0.0.1"
             )
-        hosts = LOOPBACK | {settings.host} | set(settings.hosts)
-        return Guard(tokens, frozenset(hosts))
+        return keyring
+
+    def _started(self, address: str, keyring: Keyring) -> None:
+        settings = self._settings
+        has_tls = settings.certificate is not None
+        self._watch.happened(
+            "started",
+            address=address,
+            partition=settings.partition,
+            tokens=keyring.is_required,
+            tls=has_tls,
+        )
+        if not has_tls and not settings.is_loopback:
+            text = "tokens and jobs can be read on their way: no --certificate is given"
+            self._watch.warned("no tls", why=text)
+
+    def _refuse(self, status: int, text: str) -> Response:
+        self._watch.unreadable(status)
+        return of_http(status, text)
 
     async def _drain(self, connections: Connections) -> None:
         """Waits for answers that are under way, and for no longer than the grace."""
@@ -121,45 +148,23 @@ class Server:
         connections.abort()
 
 
-class Watcher:
-    """Keeps the log."""
-
-    def seen(self, request: object, route: object, answer: object) -> None:
-        return None
-
-    def broken(self, error: Exception) -> None:
-        import traceback
-
-        traceback.print_exception(error)
-
-
 def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     """Runs a server in this thread until it is told to stop."""
     sys.setswitchinterval(SWITCH_S)
     _raise_file_limit(settings.limits.connections)
     import uvloop
 
+    watch = Watcher(settings.log_level)
+    watch.take_over()
+
     async def run() -> None:
-        await Server(settings).run(ready)
+        await Server(settings, watch).run(ready)
 
-    uvloop.run(run())
-
-
-def secret(path: Path) -> bytes:
-    """The key that signs tokens, made once for a folder."""
-    with contextlib.suppress(FileNotFoundError):
-        key = path.read_bytes()
-        if len(key) >= 32:
-            return key[:64]
-    key = os.urandom(32)
-    with contextlib.suppress(FileExistsError):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(key)
-            file.flush()
-            os.fsync(file.fileno())
-        return key
-    return path.read_bytes()[:64]
+    try:
+        uvloop.run(run())
+    except Exception as error:
+        watch.not_served(error)
+        raise
 
 
 def _socket(settings: Settings) -> socket.socket:
@@ -182,8 +187,19 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(settings.certificate, settings.private_key)
+    try:
+        context.load_cert_chain(
+            settings.certificate, settings.private_key, password=_no_password
+        )
+    except (OSError, ValueError) as error:
+        text = f"can't be used with its private key: {error}"
+        raise BadValue("certificate", settings.certificate.name, text) from error
     return context
+
+
+def _no_password() -> str:
+    """In place of a question on a terminal where nobody may be."""
+    raise ValueError("the key is encrypted")
 
 
 def _address(listener: socket.socket, settings: Settings) -> str:
@@ -204,7 +220,10 @@ def _raise_file_limit(connections: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-async def _sweep(connections: Connections, loop: asyncio.AbstractEventLoop) -> None:
+async def _sweep(
+    connections: Connections, keyring: Keyring, loop: asyncio.AbstractEventLoop
+) -> None:
     while True:
         await asyncio.sleep(SWEEP_S)
         connections.sweep(loop.time())
+        keyring.check()

@@ -15,6 +15,7 @@ PORT: Final = 8080
 PARTITION: Final = "p1"
 DEFAULT_QUEUE: Final = "default"
 STORE: Final = "headway.db"
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 _PARTITION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -36,6 +37,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     grace_s: float = 10.0
     """How long requests that are being answered may take when it stops."""
     limits: Limits = Limits()
+    log_level: str = "info"
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65_535:
@@ -47,6 +49,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise BadValue("queue_length", self.queue_length, "must be above 0")
         if (self.certificate is None) != (self.private_key is None):
             raise BadValue("tls", "", "needs a certificate and its private key")
+        if self.log_level not in LOG_LEVELS:
+            rule = f"must be one of {', '.join(LOG_LEVELS)}"
+            raise BadValue("log_level", self.log_level, rule)
 
     @property
     def is_loopback(self) -> bool:

@@ -14,8 +14,8 @@ from headway.server.scopes import Verb
 from headway.server.shapes import shown, spec_of
 from headway.wire import jobs as wire
 
-_IDEMPOTENCY: Final = b"idempotency-key"
-_TRACE: Final = (b"traceparent", b"tracestate")
+_IDEMPOTENCY: Final = "Idempotency-Key"
+_TRACE: Final = ("traceparent", "tracestate")
 
 
 def enqueue(call: Call) -> Plan:
@@ -34,19 +34,15 @@ def enqueue(call: Call) -> Plan:
 
 def _named(call: Call, new: list[wire.NewJob]) -> list[wire.NewJob]:
     """Adds what the request's own headers say."""
-    headers = call.request.headers
-    key = headers.get(_IDEMPOTENCY)
+    key = call.header(_IDEMPOTENCY)
     if key is not None:
         if len(new) != 1:
-            raise Refused("bad_value", "it is for one job only", "Idempotency-Key")
+            raise Refused("bad_value", "it is for one job only", _IDEMPOTENCY)
+        key = key.strip('"')
         if not 1 <= len(key) <= 1_024:
-            raise Refused("bad_value", "1 to 1024 characters", "Idempotency-Key")
-        new[0].idempotency_key = key.decode("latin-1").strip('"')
-    traced = {
-        name.decode(): headers[name].decode("latin-1")
-        for name in _TRACE
-        if name in headers
-    }
+            raise Refused("bad_value", "1 to 1024 characters", _IDEMPOTENCY)
+        new[0].idempotency_key = key
+    traced = {name: text for name in _TRACE if (text := call.header(name)) is not None}
     if traced:
         for job in new:
             job.headers = {**traced, **(job.headers or {})}

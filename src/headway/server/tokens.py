@@ -1,0 +1,242 @@
+"""Tokens of those who may call: shown once, kept as hashes, read again on a change."""
+
+import fcntl
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Final, Protocol
+
+import msgspec
+from msgspec import Meta
+
+from headway.core.errors import BadValue
+from headway.server.scopes import Bearer, Scope, parse_scopes
+from headway.store.sqlite.place import sync_directory
+
+FILE: Final = "tokens.json"
+PREFIX: Final = "hw_"
+SECRET_BYTES: Final = 32
+TOKENS_MAX: Final = 10_000
+FILE_BYTES_MAX: Final = 16 << 20
+LOCK_S: Final = 10.0
+"""How long another writer may take."""
+TRY_S: Final = 0.02
+NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+_NAME: Final = re.compile(NAME)
+Seen = tuple[int, int, int, int]
+"""By what a change of the file is known."""
+
+
+class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is kept of a token: enough to know it again, too little to use it."""
+
+    name: Annotated[str, Meta(pattern=NAME)]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    scopes: Annotated[list[str], Meta(min_length=1)]
+    created_ms: int
+    expires_ms: int | None = None
+
+
+class _Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    tokens: Annotated[list[Kept], Meta(max_length=TOKENS_MAX)]
+
+
+class TokenFile:
+    """The tokens of a server's folder, as one file that is replaced as a whole."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE
+
+    def read(self) -> list[Kept]:
+        return self.look()[0]
+
+    def look(self) -> tuple[list[Kept], Seen | None]:
+        """The tokens and what the file looked like; none of either without a file."""
+        try:
+            with self.path.open("rb") as file:
+                seen = _seen(os.fstat(file.fileno()))
+                content = file.read(FILE_BYTES_MAX + 1)
+        except FileNotFoundError:
+            return [], None
+        return self._parsed(content), seen
+
+    def seen(self) -> Seen | None:
+        with suppress(FileNotFoundError):
+            return _seen(self.path.stat())
+        return None
+
+    def add(
+        self,
+        name: str,
+        scopes: Iterable[Scope],
+        now_ms: int,
+        expires_ms: int | None = None,
+    ) -> str:
+        """Makes a token. The answer is its secret, which is kept nowhere."""
+        if not _NAME.fullmatch(name):
+            rule = "must have 1 to 64 letters, digits, dots, dashes and underscores"
+            raise BadValue("name", name, rule)
+        secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+        texts = list(dict.fromkeys(map(str, scopes)))
+        with self._locked():
+            tokens = self.read()
+            if any(token.name == name for token in tokens):
+                raise BadValue("name", name, "there is a token of this name")
+            if len(tokens) >= TOKENS_MAX:
+                raise BadValue("name", name, f"there are {TOKENS_MAX} tokens already")
+            made = Kept(name, hashed(secret.encode()), texts, now_ms, expires_ms)
+            self._write([*tokens, made])
+        return secret
+
+    def revoke(self, name: str) -> int:
+        """How many tokens are left."""
+        with self._locked():
+            tokens = self.read()
+            left = [token for token in tokens if token.name != name]
+            if len(left) == len(tokens):
+                raise BadValue("name", name, "there is no token of this name")
+            self._write(left)
+        return len(left)
+
+    def _parsed(self, content: bytes) -> list[Kept]:
+        try:
+            if len(content) > FILE_BYTES_MAX:
+                raise ValueError("it is too large")
+            tokens = msgspec.json.decode(content, type=_Tokens).tokens
+            if len({token.name for token in tokens}) != len(tokens):
+                raise ValueError("a name is given twice")
+            for token in tokens:
+                parse_scopes(token.scopes)
+        except (ValueError, BadValue, RecursionError) as error:
+            rule = f"can't be read as tokens: {error}"
+            raise BadValue("tokens", self.path.name, rule) from error
+        return tokens
+
+    def _write(self, tokens: list[Kept]) -> None:
+        fresh = self.path.with_name(f"{FILE}.{secrets.token_hex(8)}")
+        content = msgspec.json.format(msgspec.json.encode(_Tokens(tokens)), indent=2)
+        try:
+            write_private(fresh, content + b"\n")
+            fresh.replace(self.path)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+        sync_directory(self.path.parent)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One writer at a time; the kernel lets go of the lock when its holder dies."""
+        path = self.path.with_name(FILE + ".lock")
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            until_s = time.monotonic() + LOCK_S
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until_s:
+                        rule = "somebody else is writing the tokens"
+                        raise BadValue("tokens", path.name, rule) from None
+                time.sleep(TRY_S)
+            yield
+        finally:
+            os.close(handle)
+
+
+class Told(Protocol):
+    """Hears of what became of the tokens."""
+
+    def tokens_read(self, count: int) -> None: ...
+
+    def tokens_broken(self, error: Exception) -> None: ...
+
+
+def wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Keyring:
+    """The tokens that a running server knows.
+
+    Once they are required they stay required: neither a file that is gone nor one that
+    can't be read opens a server that was closed.
+    """
+
+    def __init__(
+        self, file: TokenFile, told: Told, now_ms: Callable[[], int] = wall_ms
+    ) -> None:
+        """Raises if the file can't be read."""
+        self._file = file
+        self._told = told
+        self._now_ms = now_ms
+        self._known: dict[str, tuple[Bearer, int | None]] = {}
+        self.is_required = False
+        tokens, self._seen = file.look()
+        self._take(tokens)
+
+    def find(self, secret: bytes) -> Bearer | None:
+        """Whose token it is; None if it is nobody's, or has expired."""
+        # How long the look takes tells something of the hash, and so nothing of use.
+        known = self._known.get(hashed(secret))
+        if known is None:
+            return None
+        bearer, expires_ms = known
+        if expires_ms is not None and self._now_ms() >= expires_ms:
+            return None
+        return bearer
+
+    def check(self) -> None:
+        """Reads the file again if it has changed; what can't be read changes nothing.
+
+        But a server that was open is open no more: somebody meant to close it.
+        """
+        try:
+            seen = self._file.seen()
+            if seen == self._seen:
+                return
+            self._seen = seen
+            tokens, self._seen = self._file.look()
+        except (BadValue, OSError) as error:
+            self.is_required = True
+            self._told.tokens_broken(error)
+            return
+        self._take(tokens)
+        self._told.tokens_read(len(tokens))
+
+    def _take(self, tokens: list[Kept]) -> None:
+        self._known = {
+            token.sha256: (
+                Bearer(token.name, parse_scopes(token.scopes)),
+                token.expires_ms,
+            )
+            for token in tokens
+        }
+        self.is_required = self.is_required or bool(tokens)
+
+
+def hashed(secret: bytes) -> str:
+    """What is kept of a secret.
+
+    A plain hash is enough: salt and slowness protect what people think up, and nobody
+    can try 256 random bits.
+    """
+    return sha256(secret).hexdigest()
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """A new file that only its owner may read, durable but for its name."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _seen(stat: os.stat_result) -> Seen:
+    return stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_size
