@@ -41,6 +41,17 @@ def test_a_restart_after_every_step_changes_nothing(first: int) -> None:
         check(seed, 1, TIGHT)
 
 
+@pytest.mark.parametrize("first", (85, 476, 144, 152))
+def test_memory_for_hardly_anything_needs_no_restart(first: int) -> None:
+    """85 and 476: a job behind the cut of an empty turn, in a lane at rest."""
+    for seed in range(first, first + 4):
+        for verbs in (WEIGHTS, CROWDED):
+            fuzz = WrittenFuzz(TIGHT)
+            fuzz.play(story(seed, 120, verbs))
+            drain(fuzz)
+            assert fuzz.history.open_jobs() == [], seed
+
+
 def test_counts_of_a_queue_outlive_checkpoints_of_others() -> None:
     """A story of 541 dead letters: what was counted before two restarts is known."""
     check(145, 2, TIGHT)

@@ -209,8 +209,8 @@ def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
     turn.cut = cut
     turn.rows = kept
     heapify(kept)
-    if turn.count == 0 and turn.strand.lane.cold is None:
-        book.shared.reads[turn] = None
+    if turn.count == 0:
+        _read_later(book, turn)
 
 
 def _pop_beyond(book: Book, turn: Turn, cut: Position, now_ms: int) -> bool:
@@ -228,9 +228,18 @@ def _pop_beyond(book: Book, turn: Turn, cut: Position, now_ms: int) -> bool:
             rows.pop()
     is_done = turn.beyond == 0
     turn.beyond = 0
-    if turn.count == 0 and turn.strand.lane.cold is None:
-        book.shared.reads[turn] = None
+    if turn.count == 0:
+        _read_later(book, turn)
     return is_done
+
+
+def _read_later(book: Book, turn: Turn) -> None:
+    """All that waits in the turn is in the store, and has to be read to be started."""
+    cold = turn.strand.lane.cold
+    if cold is None:
+        book.shared.reads[turn] = None
+    else:
+        cold.expect(turn)
 
 
 def _drop(book: Book, turn: Turn, now_ms: int) -> None:
