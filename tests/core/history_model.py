@@ -30,6 +30,7 @@ TARGETS: dict[type, JobState] = {
     events.Expired: JobState.DEAD,
     events.Buried: JobState.DEAD,
     events.Redriven: JobState.READY,
+    events.Discarded: JobState.CANCELLED,
 }
 
 

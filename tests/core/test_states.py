@@ -3,7 +3,7 @@
 import itertools
 
 from headway.core import events
-from headway.core.states import LIVE, TRANSITIONS, JobState, is_allowed, mermaid
+from headway.core.states import DEAD, LIVE, TRANSITIONS, JobState, is_allowed, mermaid
 
 ENDED = (JobState.DONE, JobState.CANCELLED)
 
@@ -17,10 +17,10 @@ def test_done_and_cancelled_are_never_left() -> None:
     assert not [arrow for arrow in TRANSITIONS if arrow.source in ENDED]
 
 
-def test_dead_is_left_only_by_redrive() -> None:
+def test_dead_is_left_only_by_redrive_and_for_good_by_discard() -> None:
     """Invariant 4."""
-    arrows = [arrow for arrow in TRANSITIONS if arrow.source is JobState.DEAD]
-    assert [arrow.verb for arrow in arrows] == ["redrive"]
+    arrows = {arrow.verb: arrow.target for arrow in TRANSITIONS if arrow.source == DEAD}
+    assert arrows == {"redrive": JobState.READY, "discard": JobState.CANCELLED}
 
 
 def test_every_live_state_can_be_cancelled_and_expires() -> None:

@@ -9,6 +9,7 @@ import pytest
 import headway
 from headway.core.errors import IdempotencyConflict, LeaseLost, UnknownQueue
 from headway.core.states import JobState
+from headway.runtime.embedded import AsyncOperator, Operator
 
 QUEUE = headway.QueueConfig(name="mail")
 
@@ -142,6 +143,28 @@ def test_asyncio_has_the_same_verbs(path: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_large_purge_blocks_its_caller_and_nobody_else(path: Path) -> None:
+    """It returns when all is purged; what others bring meanwhile stays."""
+
+    async def run() -> None:
+        async with await headway.open_async(path) as queue:
+            await queue.configure(QUEUE)
+            await queue.configure(headway.QueueConfig(name="other"))
+            for _ in range(4):
+                await queue.enqueue_many("mail", [headway.spec(b"x")] * 1_000)
+            purge = asyncio.ensure_future(queue.purge("mail"))
+            while not await queue.operate.bulks():
+                await asyncio.sleep(0)
+            (bulk,) = await queue.operate.bulks()
+            await queue.enqueue("mail", b"later")
+            await queue.enqueue("other")
+            assert len(await queue.lease("other", wait="1m")) == 1
+            assert await purge == bulk.matched_total == 4_000
+            assert (await queue.counts("mail")).ready == 1
+
+    asyncio.run(run())
+
+
 def test_a_cancelled_lease_takes_no_job(path: Path) -> None:
     """Whoever was granted a job in that very moment gives it back uncounted."""
 
@@ -165,6 +188,7 @@ def test_both_faces_list_the_same_verbs() -> None:
         return {name for name in vars(face) if not name.startswith("_")}
 
     assert verbs(headway.Headway) == verbs(headway.AsyncHeadway)
+    assert verbs(Operator) == verbs(AsyncOperator)
 
 
 def test_the_public_names_exist() -> None:

@@ -3,80 +3,23 @@
 import pytest
 
 from headway.core.commands import (
-    Accepted,
-    Ack,
     Cancel,
     Changed,
-    Configure,
-    Enqueue,
-    Lease,
     Purge,
     Redrive,
 )
-from headway.core.config import QueueConfig
 from headway.core.errors import HistoryDropped, UnknownJob
-from headway.core.job import JobSpec
-from headway.core.memory import Bounds
 from headway.runtime import journal
-from headway.runtime.owner import Ask, Owner, Reply
 from headway.runtime.retention import Retention
 from headway.runtime.views import (
-    Count,
     Follow,
-    Handed,
     HistoryPage,
     JobView,
     QueueCounts,
     ReadHistory,
     Show,
 )
-from headway.store.memory import MemoryDisk, MemoryStore
-from tests.runtime.written import FixedClock
-
-START_MS = 1_700_000_000_000
-SMALL = Bounds(jobs_max=20, turns_max=4, scheduled_max=10)
-
-
-class Desk:
-    """One owner at a time over the same disk, and a clock that is set by hand."""
-
-    def __init__(
-        self, bounds: Bounds = SMALL, retention: Retention | None = None
-    ) -> None:
-        self.disk = MemoryDisk()
-        self.retention = retention
-        self.bounds = bounds
-        self.now_ms = START_MS
-        self.open()
-        self.ask(Configure(QueueConfig(name="q")))
-
-    def open(self) -> None:
-        self.store = MemoryStore(self.disk)
-        self.owner = Owner(self.store, self.bounds, self.retention)
-        self.owner.take_over(FixedClock(self.now_ms))
-
-    def ask(self, ask: Ask) -> Reply:
-        answers = dict(self.owner.step([ask], self.now_ms))
-        while ask not in answers:
-            answers = dict(self.owner.step([], self.now_ms))
-        return answers[ask]
-
-    def put(self, count: int, **fields: object) -> list[int]:
-        specs = [JobSpec(**fields) for _ in range(count)]  # type: ignore[arg-type]
-        accepted = self.ask(Enqueue("q", specs))
-        assert isinstance(accepted, Accepted)
-        return accepted.seqs
-
-    def lease(self, most: int) -> list[int]:
-        handed = self.ask(Lease(max=most))
-        assert isinstance(handed, Handed)
-        self.ask(Ack([job.token for job in handed.jobs]))
-        return [job.seq for job in handed.jobs]
-
-    def counts(self) -> QueueCounts:
-        counts = self.ask(Count("q"))
-        assert isinstance(counts, QueueCounts)
-        return counts
+from tests.runtime.desk import SMALL, Desk
 
 
 def test_a_backlog_costs_disk_and_not_memory() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import headway
-from headway.core.errors import BadValue, LeaseLost, UnknownQueue
+from headway.core.errors import BadValue, LeaseLost, UnknownBulk, UnknownQueue
 from headway.runtime.sharing import Address
 
 QUEUE = headway.QueueConfig(name="mail", limits=(headway.Rate("r", 1_000, 1_000),))
@@ -135,6 +135,34 @@ def test_a_guest_has_all_verbs_and_all_errors(path: Path) -> None:
             guest.enqueue("x")
         with pytest.raises(BadValue, match="max"):
             guest.lease(most=20_000)
+
+
+def test_a_guest_operates_as_the_owner_does(path: Path) -> None:
+    with headway.open(path) as owner, headway.open(path) as guest:
+        owner.configure(QUEUE)
+        owner.enqueue_many("mail", [headway.spec(b"x", tenant="a")] * 20)
+        for job in owner.lease("mail", most=5):
+            owner.nack(job.token, "broken", is_bury=True)
+        owner.set_tenant("mail", "a", weight=2.0)
+        assert guest.operate.queues() == owner.operate.queues()
+        assert guest.operate.queue("mail").counts.dead == 5
+        assert guest.operate.tenants("mail") == owner.operate.tenants("mail")
+        assert guest.operate.kinds("mail").kinds == []
+        assert guest.operate.schedules().schedules == []
+        assert guest.operate.running().jobs == []
+        assert len(guest.operate.dead("mail", text="brok").jobs) == 5
+        assert guest.operate.preview_bulk("discard", "mail", tenant="a").matched == 5
+        started = guest.operate.start_bulk("redrive", "mail", rate_per_s=0.01)
+        stopped = guest.operate.stop_bulk(started.id)
+        assert stopped.state == "stopped"
+        assert guest.operate.bulks() == [stopped]
+        assert guest.purge("mail") == 15 + stopped.done
+        with pytest.raises(UnknownBulk):
+            guest.operate.stop_bulk(99)
+        with pytest.raises(BadValue, match="verb"):
+            guest.operate.start_bulk("shred", "mail")
+        with pytest.raises(BadValue, match="seqs"):
+            guest.operate.start_bulk("redrive", "mail", seqs=[])
 
 
 def test_a_guest_that_is_gone_gets_no_jobs(path: Path) -> None:

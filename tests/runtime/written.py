@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from headway.core.commands import Command, Decision
+from headway.core.bulk import BulkState, BulkVerb, Filter
+from headway.core.commands import Command, Decision, Nack, StartBulk, StopBulk
 from headway.core.job import Job
 from headway.core.memory import Bounds
 from headway.core.states import JobState
@@ -14,6 +15,7 @@ from headway.runtime.records import pack_change, unpack_job
 from headway.store.memory import MemoryDisk, MemoryStore
 from headway.store.port import DEAD, HELD, SCHEDULED
 from tests.core.fuzz import Fuzz, Step
+from tests.core.fuzz_rules import KINDS, QUEUES, TENANTS
 
 ROOMY = Bounds(reads_max=10_000)
 TIGHT = Bounds(jobs_max=8, turns_max=3, scheduled_max=4, reads_max=10_000)
@@ -123,6 +125,37 @@ class WrittenFuzz(Fuzz):
         assert snapshot(self.all_jobs()) == before, "invariant 1"
         self.rules.restarted(self.book, self.all_jobs())
         self.send()
+
+    def play(self, story: Sequence[Step]) -> None:
+        """Beside the core's own verbs, those that only an owner can carry out."""
+        for verb, one, two in story:
+            if verb == "bulk":
+                self._start_bulk(one, two)
+            elif verb == "bury":
+                for token in list(self.book.leases)[: 1 + one % 4]:
+                    self.send(Nack(token, f"error {two % 3}", is_bury=True))
+            elif verb == "stop":
+                bulks = sorted(self.book.bulks)
+                self.send(StopBulk(bulks[one % len(bulks)] if bulks else 1))
+            else:
+                super().play([(verb, one, two)])
+
+    def _start_bulk(self, one: int, two: int) -> None:
+        verb = list(BulkVerb)[one % 3]
+        which = {
+            0: Filter(tenant=TENANTS[two % 4]),
+            1: Filter(kind=KINDS[two % len(KINDS)], died_after_ms=self.now_ms // 2),
+            2: Filter(reason="failed", text=f"error {two % 4}"),
+            3: Filter(seqs=tuple(range(1 + two % 50, 40 + two % 99))),
+        }.get(one // 3 % 6, Filter())
+        if verb is BulkVerb.PURGE:
+            which = Filter(tenant=which.tenant)
+        rate_per_s = (None, 0.5, 20.0, 1_000.0)[one // 18 % 4]
+        self.send(StartBulk(QUEUES[two // 100 % 4], verb, which, rate_per_s))
+
+    def bulks_running(self) -> int:
+        bulks = self.book.bulks.values()
+        return sum(bulk.state is BulkState.RUNNING for bulk in bulks)
 
     def play_with_restarts(self, story: Sequence[Step], every: int) -> None:
         for number, step in enumerate(story):

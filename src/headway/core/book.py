@@ -2,6 +2,7 @@
 
 import msgspec
 
+from headway.core.bulk import Bulk
 from headway.core.commands import Decision, FactKind
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
@@ -52,6 +53,8 @@ class Book:
         """Open and dead jobs by seq."""
         self.leases: dict[int, Job] = {}
         """Leased jobs by token."""
+        self.bulks: dict[int, Bulk] = {}
+        """Bulk operations that run, and the newest that have ended."""
         self.near = Near()
         self.visited: list[int] = []
         """Jobs that were read from the store because somebody asked for them."""

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from headway.core.bulk import EVERYTHING, BulkVerb, BulkView, Cursor, Filter
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
 from headway.core.errors import RuleBroken
@@ -99,6 +100,37 @@ class Purge(msgspec.Struct, eq=False):
 
     queue: str
     tenant: str | None = None
+
+
+class StartBulk(msgspec.Struct, eq=False):
+    """Does one thing to many jobs, page by page. Answered by a BulkView at once.
+
+    A preview changes nothing, and is answered by a BulkPreview.
+    """
+
+    queue: str
+    verb: BulkVerb
+    filter: Filter = EVERYTHING
+    rate_per_s: float | None = None
+    """Jobs a second at most; None means: as fast as it goes beside the others."""
+    is_preview: bool = False
+
+
+class StopBulk(msgspec.Struct, eq=False):
+    """What was done stays done. Answered by a BulkView."""
+
+    id: int
+
+
+class BulkPage(msgspec.Struct, eq=False):
+    """Some of the jobs of a bulk operation, read from the store. Nobody is answered."""
+
+    id: int
+    seqs: list[int]
+    missing: int
+    """Jobs that were named and are not there, or not as it wants them."""
+    cursor: Cursor | None
+    is_end: bool
 
 
 class Configure(msgspec.Struct, eq=False):
@@ -219,6 +251,9 @@ Command = (
     | Cancel
     | Redrive
     | Purge
+    | StartBulk
+    | StopBulk
+    | BulkPage
     | Configure
     | SetHold
     | SetTenant
@@ -237,6 +272,8 @@ class Accepted(msgspec.Struct, eq=False):
     seqs: list[int]
     duplicates: int = 0
     """How many of them were known by their idempotency key."""
+    waits_ms: list[int | None] = []
+    """How long each is expected to wait for its start; None where nothing is known."""
 
 
 class Granted(msgspec.Struct, eq=False):
@@ -265,7 +302,7 @@ class Changed(msgspec.Struct, eq=False):
     count: int
 
 
-Answer = Accepted | Granted | Settled | ReplyFate | Changed | RuleBroken
+Answer = Accepted | Granted | Settled | ReplyFate | Changed | BulkView | RuleBroken
 
 
 class FactKind(StrEnum):
@@ -279,6 +316,8 @@ class FactKind(StrEnum):
     """An answer that came before its question."""
     ANSWER = "answer"
     """How the last wait for a reply key ended."""
+    BULK = "bulk"
+    """A bulk operation, and how far it is."""
 
 
 Fact = tuple[str, str, str]

@@ -4,11 +4,13 @@ RuleBroken
 ├── BadValue              a value outside its range, with its key
 ├── UnknownQueue
 ├── UnknownJob
+├── UnknownBulk
 ├── LeaseLost             a token that is not, or no longer, the job's lease
 ├── QueueFull             max_length reached
 ├── IdempotencyConflict   same key, another body
 ├── TooManySlos           a 17th SLO class, and no stricter one to round to
 ├── TooManyQueues
+├── TooManyBulks          as many bulk operations run already as may
 ├── NoShare               a label value without a share of a share limit
 ├── RepliesFull           too many early replies kept already
 ├── HistoryDropped        events that are asked for are not kept any more
@@ -42,6 +44,10 @@ class UnknownJob(RuleBroken):
     code = "unknown_job"
 
 
+class UnknownBulk(RuleBroken):
+    code = "unknown_bulk"
+
+
 class LeaseLost(RuleBroken):
     code = "lease_lost"
 
@@ -60,6 +66,10 @@ class TooManySlos(RuleBroken):
 
 class TooManyQueues(RuleBroken):
     code = "too_many_queues"
+
+
+class TooManyBulks(RuleBroken):
+    code = "too_many_bulks"
 
 
 class NoShare(RuleBroken):

@@ -131,6 +131,10 @@ class Redriven(Event, tag="redrive"):
     """Back from the dead letters, as a new generation."""
 
 
+class Discarded(Event, tag="discard"):
+    """A dead letter was deleted for good."""
+
+
 class ReplyKept(msgspec.Struct, array_like=True, tag="reply_kept", gc=False):
     """A reply that resolved nothing: early (kept for its job), late or repeated."""
 
@@ -177,6 +181,7 @@ AnyEvent = (
     | Expired
     | Buried
     | Redriven
+    | Discarded
     | ReplyKept
     | RuleChanged
     | Ticked

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from headway.core.book import Book, Cron
+from headway.core.bulk import Bulk
 from headway.core.commands import Fact, FactKind
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
@@ -63,6 +64,7 @@ _RECORDS: Final[dict[str, type[Any]]] = {
     FactKind.SCHEDULE: ScheduleFact,
     FactKind.REPLY: EarlyReply,
     FactKind.ANSWER: AnswerFact,
+    FactKind.BULK: Bulk,
 }
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decoders: Final = {
@@ -99,6 +101,8 @@ def unpack(book: Book, fact: Fact, blob: bytes, now_ms: int) -> None:
             queue.replies.restore_early(name, record)
         case AnswerFact():
             queue.replies.restore_answer(name, is_answered=record.is_answered)
+        case Bulk():
+            book.bulks[record.id] = record
 
 
 def _record(book: Book, fact: Fact) -> msgspec.Struct | None:
@@ -106,6 +110,8 @@ def _record(book: Book, fact: Fact) -> msgspec.Struct | None:
     if kind == FactKind.SCHEDULE:
         cron = book.crons.get((queue_name, name))
         return None if cron is None else ScheduleFact(cron.schedule, cron.last_ms)
+    if kind == FactKind.BULK:
+        return book.bulks.get(int(name))
     queue = book.queues[queue_name]
     rules = queue.rules
     match kind:

@@ -188,6 +188,13 @@ def cancel(book: Book, job: Job, now_ms: int) -> None:
     book.write(job, events.Cancelled(now_ms, *whose(job)))
 
 
+def discard(book: Book, job: Job, now_ms: int) -> None:
+    """A dead letter is deleted for good: its history is all that stays."""
+    book.queues[job.queue].dead -= 1
+    leave(book, job, JobState.CANCELLED)
+    book.write(job, events.Discarded(now_ms, *whose(job)))
+
+
 def detach(book: Book, job: Job, now_ms: int) -> None:
     """Takes an open job out of whatever holds it in its state."""
     queue = book.queues[job.queue]

@@ -222,6 +222,16 @@ class RateGauge(Gauge):
             late += unpaid
         return now_ms if late <= 0 else now_ms - (-late // self._ticks)
 
+    def unpaid(self, now_ms: int) -> int:
+        """Units of its burst that are in use at this moment."""
+        late = self.clock - now_ms * self._ticks
+        return max(0, -(-late // self._interval))
+
+    @property
+    def burst(self) -> int:
+        """Units that may start at once when all is paid for."""
+        return self._tolerance // self._interval
+
     def take(self, cost: int, now_ms: int) -> int:
         now = now_ms * self._ticks
         clock = self.clock

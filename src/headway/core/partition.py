@@ -6,11 +6,23 @@ One state machine in one order. It never waits, reads no clock and does no I/O.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headway.core import intake, leases, life, memory, rulings, schedules, waits
+from headway.core import (
+    intake,
+    leases,
+    life,
+    memory,
+    rulings,
+    schedules,
+    sweeps,
+    waits,
+    why,
+)
 from headway.core.book import Book, Cron
 from headway.core.commands import (
+    Accepted,
     Ack,
     Answer,
+    BulkPage,
     Cancel,
     Changed,
     Command,
@@ -32,6 +44,8 @@ from headway.core.commands import (
     SetHold,
     SetKind,
     SetTenant,
+    StartBulk,
+    StopBulk,
     Tick,
     Wait,
     Withdraw,
@@ -51,6 +65,9 @@ _HANDLERS: dict[type, Handler] = {
     Cancel: intake.cancel,
     Redrive: intake.redrive,
     Purge: intake.purge,
+    StartBulk: sweeps.start,
+    StopBulk: sweeps.stop,
+    BulkPage: sweeps.page,
     Extend: leases.extend,
     Ack: leases.ack,
     Nack: leases.nack,
@@ -121,6 +138,9 @@ class Partition:
         if self._partial and not book.shared.reads:
             for lease in list(self._partial):
                 self._give_up(lease)
+        for _, told in decision.answers:
+            if type(told) is Accepted:
+                told.waits_ms = why.waits_ms(book, told.seqs, now_ms)
         return decision
 
     def next_ms(self) -> int | None:

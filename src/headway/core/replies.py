@@ -34,6 +34,11 @@ class ReplyBook:
         self._early: OrderedDict[str, EarlyReply] = OrderedDict()
         self._resolved: OrderedDict[str, bool] = OrderedDict()
 
+    @property
+    def waiting(self) -> list[Job]:
+        """Jobs that wait for a reply."""
+        return list(self._waiting.values())
+
     def waits(self, key: str) -> Job | None:
         return self._waiting.get(key)
 

@@ -64,6 +64,7 @@ TRANSITIONS: Final = (
     *(Transition("expire", state, _S.DEAD) for state in LIVE),
     *(Transition("bury", state, _S.DEAD) for state in LIVE),
     Transition("redrive", _S.DEAD, _S.READY),
+    Transition("discard", _S.DEAD, _S.CANCELLED),
 )
 
 _ALLOWED: Final = frozenset(TRANSITIONS)

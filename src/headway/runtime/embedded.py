@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from headway.core.commands import Lease, Release, Withdraw
 from headway.core.errors import RuleBroken
-from headway.runtime import verbs
+from headway.runtime import operating, verbs
 from headway.runtime.door import Door
 from headway.runtime.owner import Ask
 from headway.runtime.verbs import Request
@@ -42,8 +42,8 @@ class _Caller:
 
 def _blocking(
     verb: Callable[P, Request[T]],
-) -> Callable[Concatenate["Headway", P], T]:
-    def call(self: "Headway", /, *args: P.args, **kwargs: P.kwargs) -> T:
+) -> Callable[Concatenate["_Caller", P], T]:
+    def call(self: "_Caller", /, *args: P.args, **kwargs: P.kwargs) -> T:
         request = verb(*args, **kwargs)
         return _read(request, self._link.submit(request.ask).result())
 
@@ -54,8 +54,8 @@ def _blocking(
 
 def _awaited(
     verb: Callable[P, Request[T]],
-) -> Callable[Concatenate["AsyncHeadway", P], Awaitable[T]]:
-    async def call(self: "AsyncHeadway", /, *args: P.args, **kwargs: P.kwargs) -> T:
+) -> Callable[Concatenate["_Caller", P], Awaitable[T]]:
+    async def call(self: "_Caller", /, *args: P.args, **kwargs: P.kwargs) -> T:
         request = verb(*args, **kwargs)
         future = self._link.submit(request.ask)
         try:
@@ -68,6 +68,38 @@ def _awaited(
     call.__doc__ = verb.__doc__
     call.__name__ = verb.__name__
     return call
+
+
+class Operator(_Caller):
+    """What operators ask: lists of all there is, and changes to many jobs at once."""
+
+    queues = _blocking(operating.queues)
+    queue = _blocking(operating.queue)
+    tenants = _blocking(operating.tenants)
+    kinds = _blocking(operating.kinds)
+    schedules = _blocking(operating.schedules)
+    dead = _blocking(operating.dead)
+    running = _blocking(operating.running)
+    preview_bulk = _blocking(operating.preview_bulk)
+    start_bulk = _blocking(operating.start_bulk)
+    stop_bulk = _blocking(operating.stop_bulk)
+    bulks = _blocking(operating.bulks)
+
+
+class AsyncOperator(_Caller):
+    """The same for asyncio."""
+
+    queues = _awaited(operating.queues)
+    queue = _awaited(operating.queue)
+    tenants = _awaited(operating.tenants)
+    kinds = _awaited(operating.kinds)
+    schedules = _awaited(operating.schedules)
+    dead = _awaited(operating.dead)
+    running = _awaited(operating.running)
+    preview_bulk = _awaited(operating.preview_bulk)
+    start_bulk = _awaited(operating.start_bulk)
+    stop_bulk = _awaited(operating.stop_bulk)
+    bulks = _awaited(operating.bulks)
 
 
 class Headway(_Caller):
@@ -99,6 +131,11 @@ class Headway(_Caller):
     counts = _blocking(verbs.counts)
     history = _blocking(verbs.history)
     follow = _blocking(verbs.follow)
+
+    @property
+    def operate(self) -> Operator:
+        """The verbs of operators."""
+        return Operator(self._link)
 
     def close(self) -> None:
         """What was asked is answered first."""
@@ -145,6 +182,11 @@ class AsyncHeadway(_Caller):
     counts = _awaited(verbs.counts)
     history = _awaited(verbs.history)
     follow = _awaited(verbs.follow)
+
+    @property
+    def operate(self) -> AsyncOperator:
+        """The verbs of operators."""
+        return AsyncOperator(self._link)
 
     async def close(self) -> None:
         """What was asked is answered first."""

@@ -10,8 +10,10 @@ from typing import Any, Final, get_args
 import msgspec
 
 from headway.core import errors
+from headway.core.bulk import BulkView
 from headway.core.commands import (
     Accepted,
+    BulkPage,
     Changed,
     Command,
     Fetched,
@@ -20,7 +22,9 @@ from headway.core.commands import (
     Withdraw,
 )
 from headway.core.why import Why
+from headway.runtime.bulk import BulkList, BulkPreview, ListBulks
 from headway.runtime.errors import OwnerBusy, OwnerStopped, RuntimeFailure
+from headway.runtime.listing import Listing, Page
 from headway.runtime.views import (
     Handed,
     HistoryPage,
@@ -31,7 +35,12 @@ from headway.runtime.views import (
 
 FRAME_MAX: Final = 64 << 20
 HEAD: Final = struct.Struct(">I")
-_ASKS: Final = {*get_args(Command), *get_args(Query)} - {Fetched, Withdraw}
+_ASKS: Final = {
+    *get_args(Command),
+    *get_args(Query),
+    *get_args(Listing),
+    ListBulks,
+} - {Fetched, Withdraw, BulkPage}
 _ANSWERS: Final = (
     Accepted,
     Handed,
@@ -42,6 +51,10 @@ _ANSWERS: Final = (
     QueueCounts,
     HistoryPage,
     ReplyFate,
+    BulkView,
+    BulkPreview,
+    BulkList,
+    *get_args(Page),
 )
 _TYPES: Final = {kind.__name__: kind for kind in (*_ASKS, *_ANSWERS)}
 _DECODERS: Final = {

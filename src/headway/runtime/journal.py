@@ -14,10 +14,12 @@ from headway.core.turn import name_of
 from headway.runtime.records import (
     Chapter,
     Counts,
+    died_ms,
     encode,
     pack_body,
     pack_change,
     pack_name,
+    place_of_dead,
 )
 from headway.runtime.retention import Keeper, Reader, Retention
 from headway.store.port import DEAD, HELD, SCHEDULED, Batch, Fact, Segment
@@ -144,8 +146,7 @@ class Journal:
             case JobState.SCHEDULED:
                 return SCHEDULED, b"", job.run_at_ms, 0
             case JobState.DEAD:
-                died_ms = job.errors[-1].at_ms if job.errors else 0
-                return DEAD, job.queue.encode("utf-8", "surrogatepass"), died_ms, 0
+                return DEAD, place_of_dead(job.queue), died_ms(job), 0
             case _:
                 return HELD, b"", 0, 0
 

@@ -10,17 +10,20 @@ import msgspec
 
 from headway.core.commands import (
     Answer,
+    BulkPage,
     Changed,
     Command,
-    Fetched,
     Granted,
     Purge,
+    StartBulk,
 )
 from headway.core.job import Job
 from headway.core.memory import Bounds, tidy
 from headway.core.partition import Partition
+from headway.runtime.bulk import BulkList, BulkPreview, Bulks, ListBulks
 from headway.runtime.clock import Clock
 from headway.runtime.errors import OwnerStopped
+from headway.runtime.listing import Lister, Listing, Page
 from headway.runtime.reading import Reading
 from headway.runtime.recovery import recover
 from headway.runtime.retention import Retention
@@ -39,9 +42,9 @@ from headway.runtime.views import (
 from headway.store.errors import Corrupt
 from headway.store.port import Store
 
-Ask = Command | Query
+Ask = Command | Query | Listing | ListBulks
 """What may be put to an owner."""
-Reply = Answer | Handed | View
+Reply = Answer | Handed | View | Page | BulkPreview | BulkList
 Answers = list[tuple[Ask, Reply]]
 
 
@@ -107,7 +110,8 @@ class Owner:
         """When `step` must be called again if no command comes before."""
         if self.partition.book.shared.reads:
             return self.partition.now_ms
-        return self.partition.next_ms()
+        times = (self.partition.next_ms(), self._bulks.next_ms())
+        return min((at_ms for at_ms in times if at_ms is not None), default=None)
 
     def close(self) -> None:
         """Gives the store up; what was answered is in it."""
@@ -125,55 +129,59 @@ class Owner:
         self._reading = Reading(
             self.partition.book, self._store, self._journal, self._bounds
         )
+        self._bulks = Bulks(self.partition.book, self._store)
+        self._lister = Lister(self.partition.book, self._store)
         return clock
 
     def _step(self, asks: Sequence[Ask], now_ms: int) -> Answers:
         commands: list[Command] = []
         shows: list[Show | Explain] = []
-        others: list[Count | ReadHistory] = []
+        others: list[Ask] = []
         answers: Answers = []
         for ask in asks:
             match ask:
                 case Show() | Explain():
                     shows.append(ask)
-                case Count() | ReadHistory():
+                case Count() | ReadHistory() | ListBulks() | StartBulk(is_preview=True):
                     others.append(ask)
+                case Purge():
+                    commands.append(self._bulks.for_purge(ask))
                 case Follow(reader=name, position=position):
                     told = self._journal.follow(name, position)
                     answers.append((ask, Changed(int(told))))
+                case _ if isinstance(ask, Listing):
+                    others.append(ask)
                 case _:
                     commands.append(ask)
         visited = self._reading.before(asks)
         self._decide([*visited, *commands], now_ms, answers, shows)
-        for command in commands:
-            if isinstance(command, Purge):
-                self._purge_rest(command, now_ms, answers)
+        page = self._bulks.page(self.partition.now_ms)
+        if page:
+            # In a commit of its own: what was read is as the store has it.
+            self._decide(page, now_ms, answers)
+        answers += self._bulks.purged()
         for _ in range(self._bounds.reads_max):
             fetched = self._reading.next()
             if not fetched:
                 break
             self._decide(fetched, now_ms, answers)
-        for query in others:
-            if isinstance(query, ReadHistory):
-                answers.append((query, self._reading.history(query)))
-            else:
-                answers.append((query, look(self.partition.book, query, now_ms)))
+        answers += [(query, self._look(query)) for query in others]
         return answers
 
-    def _purge_rest(self, purge: Purge, now_ms: int, answers: Answers) -> None:
-        """What memory does not hold is purged page by page, each in its own commit."""
-        told = next((told for asked, told in answers if asked is purge), None)
-        if not isinstance(told, Changed):
-            return
-        for jobs in self._reading.rest_of(purge):
-            page = Purge(purge.queue, purge.tenant)
-            purged: Answers = []
-            self._decide([Fetched(None, jobs), page], now_ms, purged)
-            for asked, more in purged:
-                if asked is not page:
-                    answers.append((asked, more))
-                elif isinstance(more, Changed):
-                    told.count += more.count
+    def _look(self, query: Ask) -> Reply:
+        """By what is durable now."""
+        match query:
+            case ReadHistory():
+                return self._reading.history(query)
+            case StartBulk():
+                return self._bulks.preview(query)
+            case ListBulks():
+                return self._bulks.view()
+            case Count():
+                return look(self.partition.book, query, self.partition.now_ms)
+            case _:
+                assert isinstance(query, Listing)
+                return self._lister.look(query, self.partition.now_ms)
 
     def _decide(
         self,
@@ -195,7 +203,9 @@ class Owner:
             if isinstance(answer, Granted):
                 jobs = [leased_job(job) for job in answer.jobs]
                 answers.append((command, Handed(jobs)))
-            else:
+            elif isinstance(command, StartBulk):
+                answers += self._bulks.heard(command, answer)
+            elif not isinstance(command, BulkPage):
                 answers.append((command, answer))
         book = partition.book
         answers += [(query, look(book, query, now_ms)) for query in shows]

@@ -1,6 +1,6 @@
 """Reading from the store what a partition is about to need."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from headway.core.book import Book, Near
@@ -10,24 +10,21 @@ from headway.core.commands import (
     Enqueue,
     Fetched,
     Judge,
-    Purge,
     Redrive,
 )
 from headway.core.errors import HistoryDropped, RuleBroken
-from headway.core.job import Job
 from headway.core.lane import Lane
 from headway.core.memory import Bounds, rows_max
 from headway.core.turn import Turn, name_of
 from headway.runtime.journal import Journal
-from headway.runtime.records import unpack_chapter, unpack_job
-from headway.runtime.views import Explain, HistoryPage, Query, ReadHistory, Show
+from headway.runtime.records import unpack_chapter
+from headway.runtime.scanning import job_of
+from headway.runtime.views import Explain, HistoryPage, ReadHistory, Show
 from headway.store.errors import HistoryGone
-from headway.store.port import SCHEDULED, START, Position, Row, Store
+from headway.store.port import SCHEDULED, START, Position, Store
 
 TURNS_AT_ONCE: Final = 256
 """How many turns of a lane are read at one go."""
-ROWS_AT_ONCE: Final = 2_048
-PURGED_AT_ONCE: Final = 1_000
 SOURCES_AT_ONCE: Final = 64
 """Turns that are read on before what was read is decided upon."""
 
@@ -43,7 +40,7 @@ class Reading:
         self._journal = journal
         self._bounds = bounds
 
-    def before(self, asks: Sequence[Command | Query]) -> list[Command]:
+    def before(self, asks: Sequence[object]) -> list[Command]:
         """What the commands name and memory does not hold."""
         wanted: list[int] = []
         keys: list[tuple[str, str]] = []
@@ -68,7 +65,7 @@ class Reading:
                 book.queues[name].keys.restore(key, seq, digest, at_ms)
         if not wanted:
             return []
-        jobs = [_job(row) for row in self._store.jobs(wanted)]
+        jobs = [job_of(row) for row in self._store.jobs(wanted)]
         return [Fetched(None, jobs)]
 
     def next(self) -> list[Command]:
@@ -102,43 +99,12 @@ class Reading:
         skipped = first - segments[0].first if segments else 0
         return HistoryPage(first, events[skipped:])
 
-    def rest_of(self, purge: Purge) -> Iterator[list[Job]]:
-        """Ready and scheduled jobs that a purge names and memory does not hold."""
-        queue = self._book.queues[purge.queue]
-        lanes = [self._journal.number_of(lane) for lane in queue.all_lanes()]
-        page: list[Job] = []
-        for lane in (*lanes, SCHEDULED):
-            for row in self._all_rows(lane):
-                if row[0] in self._book.jobs:
-                    continue
-                job = _job(row)
-                is_meant = purge.tenant is None or job.spec.tenant == purge.tenant
-                if is_meant and job.queue == purge.queue:
-                    page.append(job)
-                    if len(page) == PURGED_AT_ONCE:
-                        yield page
-                        page = []
-        if page:
-            yield page
-
-    def _all_rows(self, lane: int) -> Iterator[Row]:
-        """Everything in a lane, turn by turn; rows may be deleted behind it."""
-        after: bytes | None = None
-        while heads := self._store.turns(lane, after, TURNS_AT_ONCE, 1):
-            for seq, _, turn, first, second, _, _ in heads:
-                position = Position(first, second, seq - 1)
-                while rows := self._store.rows(lane, turn, position, ROWS_AT_ONCE):
-                    yield from rows
-                    last = rows[-1]
-                    position = Position(last[3], last[4], last[0])
-            after = heads[-1][2]
-
     def _read_turn(self, turn: Turn) -> Fetched:
         limit = max(2, rows_max(self._book, self._bounds) // 2)
         lane = self._journal.number_of(turn.strand.lane)
         after = START if turn.cut is None else Position(*turn.cut)
         rows = self._store.rows(lane, name_of(turn), after, limit)
-        return Fetched(turn, [_job(row) for row in rows], len(rows) < limit)
+        return Fetched(turn, [job_of(row) for row in rows], len(rows) < limit)
 
     def _read_lane(self, lane: Lane) -> Fetched:
         """The next turns of a lane; of each a few jobs, or one where there are many."""
@@ -150,14 +116,14 @@ class Reading:
         rows = self._store.turns(number, after, TURNS_AT_ONCE, each)
         names = [row[2] for row in rows]
         is_end = len(set(names)) < TURNS_AT_ONCE
-        jobs = [_job(row) for row in rows]
+        jobs = [job_of(row) for row in rows]
         return Fetched(lane, jobs, is_end, names, each, is_full)
 
     def _read_near(self, near: Near) -> Fetched:
         limit = self._bounds.scheduled_max // 2
         after = START if near.cut is None else Position(*near.cut)
         rows = self._store.rows(SCHEDULED, b"", after, limit)
-        return Fetched(near, [_job(row) for row in rows], len(rows) < limit)
+        return Fetched(near, [job_of(row) for row in rows], len(rows) < limit)
 
     def _unknown_keys(self, command: Enqueue) -> list[tuple[str, str]]:
         """Idempotency keys that memory does not hold may be in the store."""
@@ -170,7 +136,3 @@ class Reading:
             if spec.idempotency_key is not None
             and not queue.keys.holds(spec.idempotency_key)
         ]
-
-
-def _job(row: Row) -> Job:
-    return unpack_job(row[0], row[6], row[5])

@@ -172,6 +172,16 @@ def unpack_heading(blob: bytes) -> Heading:
     return _decode_heading(blob)
 
 
+def died_ms(job: Job) -> int:
+    """When a dead letter died: the first key of its place."""
+    return job.errors[-1].at_ms if job.errors else 0
+
+
+def place_of_dead(queue: str) -> bytes:
+    """The turn that the dead letters of a queue are written to."""
+    return queue.encode("utf-8", "surrogatepass")
+
+
 def pack_name(queue: str, name: str) -> bytes:
     """The key of a fact."""
     return encode((queue, name))

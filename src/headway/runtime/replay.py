@@ -26,6 +26,7 @@ TARGETS: Final[dict[type[Event], JobState]] = {
     events.Expired: JobState.DEAD,
     events.Buried: JobState.DEAD,
     events.Redriven: JobState.READY,
+    events.Discarded: JobState.CANCELLED,
 }
 """Where an event leaves its job, if that is always the same."""
 _STAYING: Final = (events.Extended, events.CancelRequested)

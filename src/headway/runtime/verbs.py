@@ -136,7 +136,7 @@ def ack(*tokens: int) -> Request[list[int]]:
 
 def extend(*tokens: int, lease: Duration = "30s") -> Request[Settled]:
     """Heartbeat: the leases end so long from now, if they would have ended before."""
-    return Request(Extend(list(tokens), parse_ms(lease, "lease")), _itself)
+    return Request(Extend(list(tokens), parse_ms(lease, "lease")), itself)
 
 
 def nack(
@@ -167,7 +167,7 @@ def wait(
 
 def reply(queue: str, reply_key: str, payload: bytes = b"") -> Request[ReplyFate]:
     """An answer from outside, and what became of it."""
-    return Request(Reply(queue, reply_key, payload), _itself)
+    return Request(Reply(queue, reply_key, payload), itself)
 
 
 def cancel(seq: int) -> Request[bool]:
@@ -181,7 +181,10 @@ def redrive(seq: int) -> Request[None]:
 
 
 def purge(queue: str, tenant: str | None = None) -> Request[int]:
-    """Cancels what has not started; answers how many that were."""
+    """Cancels what has not started; answers how many that were, when all are.
+
+    Others are served meanwhile. What comes in after it was asked for stays.
+    """
     return Request(Purge(queue, tenant), lambda got: int(got.count))
 
 
@@ -238,22 +241,22 @@ def unschedule(queue: str, name: str) -> Request[bool]:
 
 def show(seq: int) -> Request[JobView]:
     """The job as it stands."""
-    return Request(Show(seq), _itself)
+    return Request(Show(seq), itself)
 
 
 def why(seq: int) -> Request[Why]:
     """Why the job is not running."""
-    return Request(Explain(seq), _itself)
+    return Request(Explain(seq), itself)
 
 
 def counts(queue: str) -> Request[QueueCounts]:
     """How many jobs the queue has in which state."""
-    return Request(Count(queue), _itself)
+    return Request(Count(queue), itself)
 
 
 def history(first: int = 1, most_bytes: int = 1 << 20) -> Request[HistoryPage]:
     """What happened, from an event on. Raises HistoryDropped if it is kept no more."""
-    return Request(ReadHistory(first, most_bytes), _itself)
+    return Request(ReadHistory(first, most_bytes), itself)
 
 
 def follow(reader: str, position: int | None) -> Request[bool]:
@@ -268,7 +271,8 @@ def _nothing(answer: object) -> None:
     return None
 
 
-def _itself(answer: Any) -> Any:
+def itself(answer: Any) -> Any:
+    """The answer is read as it is."""
     return answer
 
 

@@ -10,7 +10,7 @@ from headway.core.book import Book
 from headway.core.config import Order
 from headway.core.job import Job
 from headway.core.states import JobState
-from headway.runtime.records import Counts, unpack_job
+from headway.runtime.records import Counts, place_of_dead, unpack_job
 from headway.runtime.recovery import TOKENS_PER_EPOCH
 from headway.store.port import DEAD, HELD, SCHEDULED, Row
 
@@ -134,6 +134,6 @@ def _dead(job: Job, turn: bytes) -> list[str]:
     found = []
     if not job.errors:
         found.append("it is dead, but keeps no error")
-    if turn != job.queue.encode("utf-8", "surrogatepass"):
+    if turn != place_of_dead(job.queue):
         found.append(f"it is a dead letter of {turn!r}, but of queue {job.queue!r}")
     return found

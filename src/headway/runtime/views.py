@@ -6,6 +6,7 @@ from headway.core.book import Book
 from headway.core.errors import RuleBroken
 from headway.core.events import AnyEvent
 from headway.core.job import Job, JobError, JobSpec
+from headway.core.queue import Queue
 from headway.core.states import JobState
 from headway.core.why import Why, why
 
@@ -53,6 +54,16 @@ class JobView(msgspec.Struct, frozen=True):
     reply_key: str
     is_cancel_requested: bool
     errors: tuple[JobError, ...]
+    payload: bytes | None = None
+    """Another payload than the spec says, for the next attempt."""
+    priority: int = 0
+    cost: int = 0
+    started_ms: int = 0
+    """When its newest attempt was begun, or went on after a wait; 0 means never."""
+    timeout_at_ms: int = 0
+    """When the attempt under way must have ended."""
+    wait_until_ms: int = 0
+    """Until when it waits for its reply."""
 
 
 class QueueCounts(msgspec.Struct, frozen=True):
@@ -127,13 +138,12 @@ def look(book: Book, query: Show | Explain | Count, now_ms: int) -> View:
             case Explain(seq=seq):
                 return why(book, seq, now_ms)
             case Count(queue=name):
-                return counts_of(book, name)
+                return counts_of(book.queue(name))
     except RuleBroken as error:
         return error
 
 
-def counts_of(book: Book, name: str) -> QueueCounts:
-    queue = book.queue(name)
+def counts_of(queue: Queue) -> QueueCounts:
     return QueueCounts(
         queue.ready, queue.scheduled, queue.leased, queue.waiting, queue.dead
     )
@@ -173,4 +183,10 @@ def job_view(job: Job) -> JobView:
         job.reply_key,
         job.is_cancel_requested,
         job.errors,
+        job.payload,
+        job.priority,
+        job.cost,
+        job.started_ms,
+        job.timeout_at_ms,
+        job.wait_until_ms,
     )
