@@ -188,3 +188,31 @@ def test_the_demonstration_shows_and_draws_the_overload(tmp_path: Path) -> None:
     for word in ("headway", "strict", "fifo", "payment", "webhook", "overload.html"):
         assert word in done.output
     assert (tmp_path / "out" / "overload.html").is_file()
+
+
+def test_autoscale_shows_promises_and_workers_against_the_fewest(small: str) -> None:
+    shown = call("simulate", small, "--autoscale", "--quiet")
+    assert shown.exit_code == 0
+    words = " ".join(shown.output.split())
+    assert "used" in words
+    assert "fewest" in words
+    assert "at most" in words
+    found = json.loads(call("simulate", small, "--autoscale", "--json").output)
+    assert found["paid_s"] >= found["work_s"] > 0
+    assert found["result"]["lanes"].keys() == {"mail", "calls"}
+
+
+def test_autoscale_draws_the_workers_that_were_there(
+    small: str, tmp_path: Path
+) -> None:
+    chart = tmp_path / "chart.html"
+    drawn = call("simulate", small, "--autoscale", "--quiet", "--chart", str(chart))
+    assert drawn.exit_code == 0
+    assert chart.exists()
+
+
+def test_autoscale_of_other_policies_is_refused(small: str) -> None:
+    for others in (["--compare"], ["--policy", "fifo"]):
+        refused = call("simulate", small, "--autoscale", *others)
+        assert refused.exit_code != 0
+        assert "--autoscale" in refused.output

@@ -46,7 +46,7 @@ def test_a_restart_after_every_step_changes_nothing(first: int) -> None:
         check(seed, 1, TIGHT)
 
 
-@pytest.mark.parametrize("first", (85, 476, 144, 152))
+@pytest.mark.parametrize("first", [85, 476, 144, 152])
 def test_memory_for_hardly_anything_needs_no_restart(first: int) -> None:
     """85 and 476: a job behind the cut of an empty turn, in a lane at rest."""
     for seed in range(first, first + 4):

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headway.core.durations import readable_ms
+from headway.sim.autoscaling import Scaled
 from headway.sim.chart import percent, subtitle
 from headway.sim.chart_scale import span_label
 from headway.sim.result import GroupResult, LaneResult, Result
@@ -39,6 +40,27 @@ def print_result(result: Result) -> None:
     console.print()
     console.print(_closing(result))
     console.print(plain(f"digest {result.digest}", "dim"))
+
+
+def print_scaled(scaled: Scaled) -> None:
+    """Lanes of a run with as many workers as were wanted, and what they cost."""
+    console = Console(highlight=False)
+    result = scaled.result
+    console.print(plain(result.title or result.scenario, "bold"))
+    console.print(plain(f"{subtitle(result)}, with workers as wanted", "dim"))
+    console.print()
+    console.print(_lanes(result.lanes))
+    console.print()
+    table = _table("workers", "slot-hours", "of the fewest")
+    for name, slot_s in (("used", scaled.paid_s), ("fewest", scaled.work_s)):
+        part = slot_s / max(scaled.work_s, 1e-9)
+        table.add_row(plain(name, "bold"), f"{slot_s / 3_600:,.1f}", f"{part:.2f}")
+    console.print(table)
+    verdict = "all promises kept" if scaled.is_kept else "not all promises kept"
+    told = f"{verdict}; at most {scaled.most:,} slots at once"
+    console.print()
+    console.print(plain(told, "green" if scaled.is_kept else "red"))
+    console.print(_closing(result))
 
 
 def print_comparison(results: list[Result]) -> None:

@@ -3,7 +3,8 @@
 from typing import Final
 
 from headway.cli.watching import watching
-from headway.sim import world
+from headway.sim import autoscaling, world
+from headway.sim.autoscaling import Scaled
 from headway.sim.result import Result
 from headway.sim.scenario import Scenario
 
@@ -24,3 +25,15 @@ def run_policies(
             results.append(world.run(scenario, policy=policy, seed=seed, progress=tell))
             tell(1.0)
     return results
+
+
+def run_scaled(scenario: Scenario, *, seed: int | None, is_quiet: bool) -> Scaled:
+    """One run with as many workers as are wanted."""
+    with watching(is_quiet=is_quiet) as advance:
+
+        def tell(done: float) -> None:
+            advance("autoscale", round(done * STEPS), STEPS)
+
+        scaled = autoscaling.run(scenario, seed=seed, progress=tell)
+        tell(1.0)
+    return scaled

@@ -7,11 +7,11 @@ import click
 import msgspec
 
 from headway.cli.refused import Refused, refusing
-from headway.cli.report import print_comparison, print_result
-from headway.cli.running import run_policies
+from headway.cli.report import print_comparison, print_result, print_scaled
+from headway.cli.running import run_policies, run_scaled
 from headway.sim.chart import check_chart, write_chart
 from headway.sim.policies import POLICIES
-from headway.sim.result import Result
+from headway.sim.scenario import Scenario
 from headway.sim.scenario_file import SEED_MAX, load_scenario
 
 
@@ -23,6 +23,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     is_json: bool
     chart: Path | None
     is_comparison: bool
+    is_scaled: bool
     theme: str | None
     is_quiet: bool
 
@@ -56,6 +57,12 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     "--compare", "is_comparison", is_flag=True, help="Run all policies, side by side."
 )
 @click.option(
+    "--autoscale",
+    "is_scaled",
+    is_flag=True,
+    help="Have as many workers as are wanted, instead of the scenario's.",
+)
+@click.option(
     "--theme",
     type=click.Choice(["light", "dark"]),
     help="Of the chart; a page follows its reader's system otherwise.",
@@ -66,23 +73,50 @@ def simulate(scenario: Path, **options: Any) -> None:
     wish = Wish(**options)
     if wish.policy not in POLICIES:
         raise Refused(f"no policy {wish.policy!r}; known: {', '.join(POLICIES)}")
-    with refusing():
-        results = _results(scenario, wish)
-        if wish.chart is not None:
-            write_chart(wish.chart, results, wish.theme)
-    if wish.is_json:
-        shown = results if wish.is_comparison else results[0]
-        click.echo(msgspec.json.encode(shown).decode())
-    elif wish.is_comparison:
-        print_comparison(results)
+    if wish.is_scaled and (wish.is_comparison or wish.policy != "headway"):
+        raise Refused("--autoscale is of the policy headway, and compares nothing")
+    if wish.is_scaled:
+        shown = _show_scaled(scenario, wish)
     else:
-        print_result(results[0])
-    if wish.chart is not None and not wish.is_json:
+        shown = _show_results(scenario, wish)
+    if wish.is_json:
+        click.echo(msgspec.json.encode(shown).decode())
+    elif wish.chart is not None:
         click.echo(f"The chart is in {wish.chart}")
 
 
-def _results(path: Path, wish: Wish) -> list[Result]:
+def _show_scaled(path: Path, wish: Wish) -> object:
+    """Runs with as many workers as are wanted; answers what there is as JSON."""
+    with refusing():
+        loaded = _loaded(path, wish)
+        scaled = run_scaled(loaded, seed=wish.seed, is_quiet=wish.is_quiet)
+        if wish.chart is not None:
+            write_chart(wish.chart, [scaled.result], wish.theme)
+    if not wish.is_json:
+        print_scaled(scaled)
+    return scaled
+
+
+def _show_results(path: Path, wish: Wish) -> object:
+    """Runs with the scenario's own workers; answers what there is as JSON."""
+    with refusing():
+        loaded = _loaded(path, wish)
+        results = run_policies(
+            loaded, wish.policies, seed=wish.seed, is_quiet=wish.is_quiet
+        )
+        if wish.chart is not None:
+            write_chart(wish.chart, results, wish.theme)
+    if wish.is_json:
+        return results if wish.is_comparison else results[0]
+    if wish.is_comparison:
+        print_comparison(results)
+    else:
+        print_result(results[0])
+    return None
+
+
+def _loaded(path: Path, wish: Wish) -> Scenario:
     loaded = load_scenario(path)
     if wish.chart is not None:
         check_chart(wish.chart)
-    return run_policies(loaded, wish.policies, seed=wish.seed, is_quiet=wish.is_quiet)
+    return loaded

@@ -39,6 +39,11 @@ class ReplyBook:
         """Jobs that wait for a reply."""
         return list(self._waiting.values())
 
+    @property
+    def kept(self) -> int:
+        """Answers that are kept for a job that has not asked yet."""
+        return len(self._early)
+
     def waits(self, key: str) -> Job | None:
         return self._waiting.get(key)
 

@@ -68,10 +68,12 @@ class Shelf:
             member.aim = aim
             return
         if member.rank != rank or member.seat != seat:
-            if member.seat != seat or rank < member.mark:
-                self._enter(member, seat, rank)
+            is_entered = member.seat == seat and rank >= member.mark
             member.rank = rank
             member.seat = seat
+            if not is_entered:
+                # Seated first: what is compacted meanwhile goes by its new seat.
+                self._enter(member, seat, rank)
             top = self.top
             if top is member:
                 self.top = None

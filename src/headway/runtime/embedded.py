@@ -129,6 +129,8 @@ class Headway(_Caller):
     show = _blocking(verbs.show)
     why = _blocking(verbs.why)
     counts = _blocking(verbs.counts)
+    measure = _blocking(verbs.measure)
+    autoscale = _blocking(verbs.autoscale)
     history = _blocking(verbs.history)
     follow = _blocking(verbs.follow)
 
@@ -180,6 +182,8 @@ class AsyncHeadway(_Caller):
     show = _awaited(verbs.show)
     why = _awaited(verbs.why)
     counts = _awaited(verbs.counts)
+    measure = _awaited(verbs.measure)
+    autoscale = _awaited(verbs.autoscale)
     history = _awaited(verbs.history)
     follow = _awaited(verbs.follow)
 

@@ -11,6 +11,7 @@ import msgspec
 
 from headway.core import errors
 from headway.core.bulk import BulkView
+from headway.core.capacity import Wanted
 from headway.core.commands import (
     Accepted,
     BulkPage,
@@ -25,6 +26,7 @@ from headway.core.why import Why
 from headway.runtime.bulk import BulkList, BulkPreview, ListBulks
 from headway.runtime.errors import OwnerBusy, OwnerStopped, RuntimeFailure
 from headway.runtime.listing import Listing, Page
+from headway.runtime.measures import Measures
 from headway.runtime.views import (
     Handed,
     HistoryPage,
@@ -55,6 +57,8 @@ _ANSWERS: Final = (
     BulkPreview,
     BulkList,
     *get_args(Page),
+    Measures,
+    Wanted,
 )
 _TYPES: Final = {kind.__name__: kind for kind in (*_ASKS, *_ANSWERS)}
 _DECODERS: Final = {

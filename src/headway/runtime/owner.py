@@ -5,15 +5,20 @@ time, so the same owner serves an application, a server and the simulator.
 """
 
 from collections.abc import Sequence
+from typing import Final, get_args
 
 import msgspec
 
 from headway.core.commands import (
+    Ack,
     Answer,
     BulkPage,
     Changed,
     Command,
+    Enqueue,
+    Extend,
     Granted,
+    Lease,
     Purge,
     StartBulk,
 )
@@ -24,14 +29,19 @@ from headway.runtime.bulk import BulkList, BulkPreview, Bulks, ListBulks
 from headway.runtime.clock import Clock
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.listing import Lister, Listing, Page
+from headway.runtime.measures import snapshot
+from headway.runtime.meter import Meter
 from headway.runtime.reading import Reading
 from headway.runtime.recovery import recover
 from headway.runtime.retention import Retention
+from headway.runtime.staffing import advise
 from headway.runtime.views import (
+    Autoscale,
     Count,
     Explain,
     Follow,
     Handed,
+    Measure,
     Query,
     ReadHistory,
     Show,
@@ -39,6 +49,7 @@ from headway.runtime.views import (
     leased_job,
     look,
 )
+from headway.runtime.waiting import Waits
 from headway.store.errors import Corrupt
 from headway.store.port import Store
 
@@ -46,6 +57,17 @@ Ask = Command | Query | Listing | ListBulks
 """What may be put to an owner."""
 Reply = Answer | Handed | View | Page | BulkPreview | BulkList
 Answers = list[tuple[Ask, Reply]]
+
+_COMMON: Final = frozenset({Enqueue, Lease, Ack, Extend})
+_LOOKS: Final = (
+    Count,
+    ReadHistory,
+    Measure,
+    Autoscale,
+    ListBulks,
+    *get_args(Listing),
+)
+"""Answered after the commit, by what is durable then."""
 
 
 class Owner:
@@ -63,6 +85,7 @@ class Owner:
         self.partition = Partition()
         self._stopped: OwnerStopped | None = None
         self.epoch = 0
+        self.meter = Meter()
         self.asks: dict[int, Job] = {}
         """Jobs about which the throttler of their queue must be asked, by seq; whoever
         asks it takes them out."""
@@ -139,20 +162,25 @@ class Owner:
         others: list[Ask] = []
         answers: Answers = []
         for ask in asks:
+            if type(ask) in _COMMON:
+                # Nearly all of them, and looked up in no longer row of kinds.
+                commands.append(ask)  # type: ignore[arg-type]
+                continue
             match ask:
                 case Show() | Explain():
                     shows.append(ask)
-                case Count() | ReadHistory() | ListBulks() | StartBulk(is_preview=True):
+                case StartBulk(is_preview=True):
                     others.append(ask)
                 case Purge():
                     commands.append(self._bulks.for_purge(ask))
                 case Follow(reader=name, position=position):
                     told = self._journal.follow(name, position)
                     answers.append((ask, Changed(int(told))))
-                case _ if isinstance(ask, Listing):
+                case _ if isinstance(ask, _LOOKS):
                     others.append(ask)
                 case _:
-                    commands.append(ask)
+                    commands.append(ask)  # type: ignore[arg-type]
+        self.meter.asked(len(commands))
         visited = self._reading.before(asks)
         self._decide([*visited, *commands], now_ms, answers, shows)
         page = self._bulks.page(self.partition.now_ms)
@@ -170,6 +198,7 @@ class Owner:
 
     def _look(self, query: Ask) -> Reply:
         """By what is durable now."""
+        book, now_ms = self.partition.book, self.partition.now_ms
         match query:
             case ReadHistory():
                 return self._reading.history(query)
@@ -178,10 +207,21 @@ class Owner:
             case ListBulks():
                 return self._bulks.view()
             case Count():
-                return look(self.partition.book, query, self.partition.now_ms)
+                return look(book, query, now_ms)
+            case Measure() | Autoscale():
+                return self._measured(query)
             case _:
                 assert isinstance(query, Listing)
-                return self._lister.look(query, self.partition.now_ms)
+                return self._lister.look(query, now_ms)
+
+    def _measured(self, query: Measure | Autoscale) -> Reply:
+        partition, meter = self.partition, self.meter
+        now_ms = partition.now_ms
+        meter.roll(now_ms)
+        waits = Waits(partition.book, now_ms, self._reading.heads)
+        if isinstance(query, Autoscale):
+            return advise(partition.book, meter, waits, query, now_ms)
+        return snapshot(partition, meter, waits, self._bounds, self._store)
 
     def _decide(
         self,
@@ -197,8 +237,12 @@ class Owner:
         partition = self.partition
         decision = partition.decide(commands, now_ms)
         batch = self._journal.write(decision, partition.now_ms)
+        meter = self.meter
         if batch is not None:
+            began = meter.stopwatch()
             self._store.commit(batch, self.epoch)
+            meter.committed(batch, meter.stopwatch() - began)
+        meter.decided(decision, partition.now_ms)
         for command, answer in decision.answers:
             if isinstance(answer, Granted):
                 jobs = [leased_job(job) for job in answer.jobs]

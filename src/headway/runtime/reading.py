@@ -13,6 +13,7 @@ from headway.core.commands import (
     Redrive,
 )
 from headway.core.errors import HistoryDropped, RuleBroken
+from headway.core.job import Job
 from headway.core.lane import Lane
 from headway.core.memory import Bounds, rows_max
 from headway.core.turn import Turn, name_of
@@ -98,6 +99,11 @@ class Reading:
         # The first commit may begin before what was asked for.
         skipped = first - segments[0].first if segments else 0
         return HistoryPage(first, events[skipped:])
+
+    def heads(self, lane: Lane, most: int) -> list[Job]:
+        """Of so many turns of a lane the first job, as it is written down."""
+        number = self._journal.number_of(lane)
+        return [job_of(row) for row in self._store.turns(number, None, most, 1)]
 
     def _read_turn(self, turn: Turn) -> Fetched:
         limit = max(2, rows_max(self._book, self._bounds) // 2)

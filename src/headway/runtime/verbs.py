@@ -7,6 +7,7 @@ whether it blocks or awaits, is not decided here.
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, TypedDict, TypeVar, Unpack
 
+from headway.core.capacity import START_MS, Wanted
 from headway.core.commands import (
     Ack,
     Cancel,
@@ -36,14 +37,17 @@ from headway.core.job import JobSpec
 from headway.core.retry import Retry
 from headway.core.why import Why
 from headway.core.windows import WindowSet
+from headway.runtime.measures import Measures
 from headway.runtime.owner import Ask
 from headway.runtime.views import (
+    Autoscale,
     Count,
     Explain,
     Follow,
     HistoryPage,
     JobView,
     LeasedJob,
+    Measure,
     QueueCounts,
     ReadHistory,
     Show,
@@ -252,6 +256,22 @@ def why(seq: int) -> Request[Why]:
 def counts(queue: str) -> Request[QueueCounts]:
     """How many jobs the queue has in which state."""
     return Request(Count(queue), itself)
+
+
+def measure() -> Request[Measures]:
+    """Everything in numbers: lanes, queues, limits, commits and memory."""
+    return Request(Measure(), itself)
+
+
+def autoscale(
+    queues: Iterable[str] | None = None, *, start: Duration = START_MS
+) -> Request[Wanted]:
+    """How many worker slots these queues want, or all, and why.
+
+    `start` is how long a new worker takes to be there.
+    """
+    names = None if queues is None else tuple(queues)
+    return Request(Autoscale(names, parse_ms(start, "start")), itself)
 
 
 def history(first: int = 1, most_bytes: int = 1 << 20) -> Request[HistoryPage]:

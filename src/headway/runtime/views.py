@@ -3,12 +3,14 @@
 import msgspec
 
 from headway.core.book import Book
+from headway.core.capacity import START_MS, Wanted
 from headway.core.errors import RuleBroken
 from headway.core.events import AnyEvent
 from headway.core.job import Job, JobError, JobSpec
 from headway.core.queue import Queue
 from headway.core.states import JobState
 from headway.core.why import Why, why
+from headway.runtime.measures import Measures
 
 
 class LeasedJob(msgspec.Struct, frozen=True):
@@ -125,8 +127,20 @@ class Count(msgspec.Struct, eq=False):
     queue: str
 
 
-Query = Show | Explain | Count | ReadHistory | Follow
-View = JobView | Why | QueueCounts | HistoryPage | RuleBroken
+class Measure(msgspec.Struct, eq=False):
+    """Asks for everything in numbers. Answered by Measures."""
+
+
+class Autoscale(msgspec.Struct, eq=False):
+    """Asks how many worker slots some queues want, or all. Answered by Wanted."""
+
+    queues: tuple[str, ...] | None = None
+    start_ms: int = START_MS
+    """How long a new worker takes to be there."""
+
+
+Query = Show | Explain | Count | ReadHistory | Follow | Measure | Autoscale
+View = JobView | Why | QueueCounts | HistoryPage | Measures | Wanted | RuleBroken
 
 
 def look(book: Book, query: Show | Explain | Count, now_ms: int) -> View:

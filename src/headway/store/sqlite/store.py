@@ -66,6 +66,11 @@ class SqliteStore(Reader):
         """Size of the log, as of the last commit."""
         return 0 if self._log is None else self._log.size_bytes
 
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of the file and of its log."""
+        is_file = self._options.vfs is None and self.path.exists()
+        return self.path.stat().st_size if is_file else 0, self.wal_bytes
+
     @property
     def is_wal_stuck(self) -> bool:
         """The log can't be cut off: some reader holds an old state open."""
