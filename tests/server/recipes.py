@@ -23,18 +23,53 @@ class Recipe(NamedTuple):
 
 
 def job(served: Served, admin: str) -> str:
+    for verb in ("resume", "unblock"):
+        served.ask("POST", f"/v1/queues/{QUEUE}/{verb}", token=admin)
     body = {"kind": "mail", "payload": 1}
     path = f"/v1/queues/{QUEUE}/jobs"
     accepted = served.ask("POST", path, body, token=admin).json
     return str(accepted["jobs"][0]["id"])
 
 
-def leased(served: Served, admin: str) -> str:
-    """The token of a lease."""
+def started(served: Served, admin: str) -> dict[str, Any]:
+    """A job in somebody's hands."""
     job(served, admin)
     body = {"queues": [QUEUE], "lease": "1h"}
     found = served.ask("POST", "/v1/lease", body, token=admin).json
-    return str(found["jobs"][0]["token"])
+    leased_job: dict[str, Any] = found["jobs"][0]
+    return leased_job
+
+
+def leased(served: Served, admin: str) -> str:
+    """The token of a lease."""
+    return str(started(served, admin)["token"])
+
+
+def dead(served: Served, admin: str) -> str:
+    found = started(served, admin)
+    body = {"jobs": [{"token": found["token"], "bury": True}]}
+    assert served.ask("POST", "/v1/nack", body, token=admin).status == 200
+    return str(found["id"])
+
+
+def operation(served: Served, admin: str) -> int:
+    """A purge that takes its time."""
+    job(served, admin)
+    job(served, admin)
+    path = f"/v1/queues/{QUEUE}/purge"
+    begun = served.ask("POST", path, {"rate": 0.001}, token=admin)
+    return int(begun.json["id"])
+
+
+def indexed(path: str) -> Callable[[Served, str], Target]:
+    """What the index answers, once it is there."""
+
+    def make(served: Served, admin: str) -> Target:
+        target = path.replace("{id}", job(served, admin))
+        served.until(200, target, admin)
+        return Target(target)
+
+    return make
 
 
 def record(served: Served, admin: str) -> str:
@@ -65,6 +100,25 @@ RECIPES = {
         "/v1/wait",
         lambda token: {"token": token, "reply_key": token[:40], "timeout": "1h"},
     ),
+    "POST /v1/jobs/{id}/redrive": Recipe(
+        lambda served, admin: Target(f"/v1/jobs/{dead(served, admin)}/redrive"),
+        hidden=404,
+    ),
+    "GET /v1/jobs": Recipe(indexed(f"/v1/jobs?queue={QUEUE}")),
+    "GET /v1/jobs/{id}/timeline": Recipe(indexed("/v1/jobs/{id}/timeline"), hidden=404),
+    "GET /v1/queues": Recipe(lambda *_: Target("/v1/queues"), hidden=200),
+    "GET /v1/schedules": Recipe(lambda *_: Target("/v1/schedules"), hidden=200),
+    "GET /v1/operations": Recipe(lambda *_: Target("/v1/operations"), hidden=200),
+    "GET /v1/operations/{number}": Recipe(
+        lambda served, admin: Target(f"/v1/operations/{operation(served, admin)}"),
+        hidden=404,
+    ),
+    "POST /v1/operations/{number}/stop": Recipe(
+        lambda served, admin: Target(f"/v1/operations/{operation(served, admin)}/stop"),
+        hidden=404,
+    ),
+    "GET /v1/running": Recipe(lambda *_: Target(f"/v1/running?queue={QUEUE}")),
+    "GET /v1/autoscale": Recipe(lambda *_: Target(f"/v1/autoscale?queues={QUEUE}")),
     "POST /record": Recipe(lambda *_: Target("/record", {"payload": "x"})),
     "GET /record": Recipe(lambda *_: Target("/record")),
     "POST /ack/{id}": Recipe(

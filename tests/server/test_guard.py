@@ -138,11 +138,15 @@ def test_pages_of_other_sites_change_nothing(
         ("DELETE", "/v1/jobs/p1_1", None),
         # An image would do: it is a GET, and it takes a job away.
         ("GET", "/record", None),
-        ("HEAD", "/record", None),
     ):
         answer = served.ask(method, path, body, **headers)
         assert answer.status == 403, (method, path)
     assert served.ask("GET", "/livez", **headers).status == 200
+
+
+def test_head_takes_no_job(served: Served) -> None:
+    assert served.ask("HEAD", "/record").status == 405
+    assert served.ask("HEAD", "/v1/queues").status == 200
 
 
 def test_no_origin_is_our_own_where_there_is_no_host() -> None:

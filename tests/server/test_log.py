@@ -10,6 +10,7 @@ from typing import Any
 
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.owner import Ask
+from headway.search.finder import Finder
 from headway.server.app import App
 from headway.server.call import Call, Facilities
 from headway.server.desk import Desk
@@ -191,7 +192,7 @@ def test_a_handler_that_breaks_tells_no_value_to_log_or_caller() -> None:
     async def ask() -> None:
         desk = Desk(NoLink(), asyncio.get_running_loop())
         guard = Guard(Open(), "127.0.0.1", ())
-        facilities = Facilities(Ids("p1", bytes(32)), "default")
+        facilities = Facilities(Ids("p1", bytes(32)), Finder(Path("none")), "default")
         app = App(Router([route]), desk, guard, facilities, Watcher("info", stream))
         headers = {b"host": b"localhost"}
         body = CANARY.encode()

@@ -45,6 +45,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Known]:
     admin = make_token(data, "admin", "admin")
     expired = make_token(data, "expired", "admin", expires_ms=1)
     served = Served(data)
+    served.until(200, f"/v1/jobs?queue={QUEUE}", admin)
     yield Known(served, tokens, admin, expired)
     served.stop()
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from headway.search.finder import Finder
 from headway.server.bodies import convert
 from headway.server.http.message import Request, Response
 from headway.server.ids import Ids
@@ -19,6 +20,7 @@ class Facilities(msgspec.Struct):
     """What a server's handlers share."""
 
     ids: Ids
+    finder: Finder
     default_queue: str
     """The queue of the four simple endpoints."""
     openapi: bytes = b"{}"

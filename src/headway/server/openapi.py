@@ -35,7 +35,8 @@ def describe(routes: Iterable[Route]) -> bytes:
     routes = tuple(routes)
     types = [Problem]
     for route in routes:
-        types += [kind for kind in (route.body, *route.answers.values()) if kind]
+        kinds = (route.body, *route.answers.values())
+        types += [kind for kind in kinds if kind and not isinstance(kind, str)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     by_type = dict(zip(map(_key, types), schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
@@ -103,7 +104,8 @@ def _responses(route: Route, schemas: Mapping[int, Any]) -> dict[str, Any]:
     for status, kind in route.answers.items():
         answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
         if isinstance(kind, str):
-            answer["content"] = {kind: {"schema": {"type": "string"}}}
+            media = kind.partition(";")[0]
+            answer["content"] = {media: {"schema": {"type": "string"}}}
         elif kind is not None:
             answer["content"] = {"application/json": {"schema": schemas[_key(kind)]}}
         found[str(status)] = answer

@@ -33,7 +33,7 @@ CODES: Final = {
     "unknown_queue": Code(404, "There is no such queue"),
     "unknown_job": Code(404, "There is no such job"),
     "unknown_schedule": Code(404, "There is no such schedule"),
-    "unknown_operation": Code(404, "There is no such bulk operation"),
+    "unknown_bulk": Code(404, "There is no such bulk operation"),
     "method_not_allowed": Code(405, "The path does not know this method"),
     "too_slow": Code(408, "The request took too long to arrive"),
     "queue_full": Code(409, "The queue is full"),
@@ -41,6 +41,7 @@ CODES: Final = {
     "idempotency_conflict": Code(409, "The key was used for another job"),
     "too_many_slos": Code(409, "The queue has 16 SLO classes already"),
     "too_many_queues": Code(409, "There are too many queues already"),
+    "too_many_bulks": Code(409, "Too many bulk operations run already"),
     "no_share": Code(409, "A label value has no share of a share limit"),
     "wrong_state": Code(409, "The state of the job does not allow this"),
     "history_dropped": Code(410, "These events are kept no more"),
@@ -54,6 +55,7 @@ CODES: Final = {
     "internal": Code(500, "The server has a bug; nothing is known of the outcome"),
     "busy": Code(503, "The server is busy: nothing was done, come again"),
     "stopped": Code(503, "The partition is not served: the outcome is unknown"),
+    "not_indexed": Code(503, "The index of jobs is not there yet"),
     "search_busy": Code(503, "The search took too long"),
 }
 """Codes never change their meaning."""

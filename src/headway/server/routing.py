@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Handler = Callable[["Call"], Plan]
 NDJSON: Final = "application/x-ndjson"
+_LOOKING: Final = (Verb.READ, Verb.METRICS, Verb.OPEN)
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +54,11 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def description(self) -> str:
         return (self.handler.__doc__ or "").strip().partition("\n")[2].strip()
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether it only looks, so that HEAD may ask it, too."""
+        return self.method == "GET" and self.verb in _LOOKING
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,6 +99,8 @@ class Router:
             found = methods.get(request.method)
             if found is None and request.method == b"HEAD":
                 found = methods.get(b"GET")
+                if found is not None and not found.route.is_harmless:
+                    found = None
             if found is None:
                 raise Refused(
                     "method_not_allowed", ", ".join(map(bytes.decode, methods))
@@ -109,7 +117,7 @@ class Router:
         for pattern, route in self._shapes.get(_shape(parts), ()):
             params = _match(pattern, parts)
             if params is not None:
-                if route.method == wanted:
+                if route.method == wanted and (method != b"HEAD" or route.is_harmless):
                     return Found(route, self._decoders.get(id(route)), params)
                 others.append(route.method)
         if others:

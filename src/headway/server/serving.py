@@ -13,6 +13,7 @@ from headway.core.commands import Configure
 from headway.core.config import QueueConfig
 from headway.core.errors import BadValue, RuleBroken
 from headway.runtime.door import Door
+from headway.search.finder import Finder
 from headway.server.app import App
 from headway.server.call import Facilities
 from headway.server.desk import Desk
@@ -21,11 +22,12 @@ from headway.server.handlers.table import ROUTES
 from headway.server.http.connection import SWEEP_S, Connection, Connections
 from headway.server.http.message import Response
 from headway.server.ids import Ids, signing_key
+from headway.server.indexing import Indexing
 from headway.server.log import Watcher
 from headway.server.openapi import describe
 from headway.server.problems import of_http
 from headway.server.routing import Router
-from headway.server.settings import STORE, Settings
+from headway.server.settings import INDEX, STORE, Settings
 from headway.server.tokens import Keyring, TokenFile
 
 BACKLOG: Final = 4_096
@@ -61,6 +63,7 @@ class Server:
             desk = Desk(door, loop)
             await self._prepare(desk)
             facilities = self._facilities()
+            indexing = Indexing(settings.data / STORE, settings.data / INDEX, desk)
             guard = Guard(keyring, settings.host, settings.hosts)
             app = App(Router(ROUTES), desk, guard, facilities, self._watch)
             connections = Connections(app.handle, self._refuse, settings.limits)
@@ -70,12 +73,13 @@ class Server:
                 ssl=tls,
                 backlog=BACKLOG,
             )
-            sweeping = loop.create_task(_sweep(connections, keyring, loop))
+            aside = [loop.create_task(_sweep(connections, keyring, loop))]
             for name in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(name, self._stop.set)
             address = _address(listener.sockets[0], settings)
             self._started(address, keyring)
             ready(address)
+            aside.append(loop.create_task(indexing.run()))
             await self._stop.wait()
             self._watch.happened("stopping")
             facilities.is_stopping = True
@@ -83,8 +87,11 @@ class Server:
             desk.end_waits()
             connections.close()
             await self._drain(connections)
-            sweeping.cancel()
+            for task in aside:
+                task.cancel()
+            await asyncio.gather(*aside, return_exceptions=True)
             app.close()
+            facilities.finder.close()
         finally:
             await asyncio.to_thread(door.close)
         self._watch.happened("stopped")
@@ -109,7 +116,8 @@ class Server:
     def _facilities(self) -> Facilities:
         settings = self._settings
         ids = Ids(settings.partition, signing_key(settings.data / KEY))
-        return Facilities(ids, settings.default_queue, describe(ROUTES))
+        finder = Finder(settings.data / INDEX)
+        return Facilities(ids, finder, settings.default_queue, describe(ROUTES))
 
     def _keyring(self) -> Keyring:
         settings = self._settings

@@ -16,6 +16,7 @@ PARTITION: Final = "p1"
 DEFAULT_QUEUE: Final = "default"
 STORE: Final = "headway.db"
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+INDEX: Final = "search.db"
 _PARTITION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 

@@ -14,6 +14,7 @@ from headway.core.errors import BadValue
 from headway.core.job import JobError, JobSpec
 from headway.core.windows import Window, WindowSet
 from headway.runtime.views import JobView, LeasedJob
+from headway.search.views import FoundJob
 from headway.server.ids import Ids
 from headway.wire import jobs, work
 from headway.wire.values import PAYLOAD_MAX, Duration, Moment
@@ -184,3 +185,32 @@ def shown(view: JobView, ids: Ids) -> jobs.JobShown:
     else:
         found.payload_base64 = b64encode(spec.payload).decode()
     return found
+
+
+def shown_found(job: FoundJob, ids: Ids) -> jobs.JobShown:
+    """A job as the index has it: without its payload."""
+    return jobs.JobShown(
+        id=ids.job(job.seq),
+        queue=job.queue,
+        state=job.state.value,
+        kind=job.kind,
+        tenant=job.tenant,
+        slo_ms=job.slo_ms,
+        priority=job.priority,
+        cost=job.cost,
+        run_at_ms=job.run_at_ms,
+        enqueued_ms=job.enqueued_ms or 0,
+        ended_ms=job.ended_ms,
+        generation=job.generation,
+        attempt=job.attempt,
+        worker=job.worker,
+        lease_until_ms=job.lease_until_ms,
+        reply_key=job.reply_key or None,
+        is_cancel_requested=job.is_cancel_requested,
+        labels=job.labels or None,
+        errors=(
+            [jobs.FailedAttempt(job.changed_ms, job.attempt, job.reason, job.error)]
+            if job.reason
+            else []
+        ),
+    )

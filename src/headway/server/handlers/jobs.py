@@ -1,17 +1,18 @@
 """Jobs: enqueue, show, cancel, and why one is not running."""
 
-from typing import Final
+from typing import Any, Final
 
 from headway.core.commands import Accepted, Cancel, Enqueue
 from headway.core.errors import UnknownJob
 from headway.core.why import Why
 from headway.runtime.views import Explain, JobView, Show
 from headway.server.call import Call, answer
-from headway.server.plans import Plan, ask, made
+from headway.server.handlers.sight import indexed, visible
+from headway.server.plans import Asked, Plan, ask, good, made
 from headway.server.problems import Refused
 from headway.server.routing import Route
 from headway.server.scopes import Verb
-from headway.server.shapes import shown, spec_of
+from headway.server.shapes import shown, shown_found, spec_of
 from headway.wire import jobs as wire
 
 _IDEMPOTENCY: Final = "Idempotency-Key"
@@ -60,14 +61,23 @@ def _accepted(call: Call, got: Accepted) -> Plan:
 
 
 def show(call: Call) -> Plan:
-    """A job as it stands."""
+    """A job as it stands; of one that has ended, what the index remembers."""
     seq = call.ids.seq(call.params["id"])
 
-    def told(view: JobView) -> Plan:
-        _visible(call, view.queue, Verb.READ)
+    def told(answers: list[Any]) -> Plan:
+        view = answers[0]
+        if isinstance(view, UnknownJob):
+            return indexed(lambda: _ended(call, seq))
+        visible(call, good(view).queue, Verb.READ)
         return answer(shown(view, call.ids))
 
-    return ask(Show(seq), told)
+    return Asked([Show(seq)], told)
+
+
+def _ended(call: Call, seq: int) -> Plan:
+    job = call.facilities.finder.job(seq)
+    visible(call, job.queue, Verb.READ)
+    return answer(shown_found(job, call.ids))
 
 
 def why(call: Call) -> Plan:
@@ -75,7 +85,7 @@ def why(call: Call) -> Plan:
     seq = call.ids.seq(call.params["id"])
 
     def told(found: Why) -> Plan:
-        _visible(call, found.queue, Verb.READ)
+        visible(call, found.queue, Verb.READ)
         ids = call.ids
         reasons = [
             wire.ReasonShown(
@@ -111,7 +121,7 @@ def cancel(call: Call) -> Plan:
     seq = call.ids.seq(call.params["id"])
 
     def told(view: JobView) -> Plan:
-        _visible(call, view.queue, Verb.MANAGE)
+        visible(call, view.queue, Verb.MANAGE)
         return ask(Cancel(seq), lambda got: _CANCELLED[bool(got.count)])
 
     return ask(Show(seq), told)
@@ -121,13 +131,6 @@ _CANCELLED: Final = {
     True: answer(wire.Cancelled("cancelled")),
     False: answer(wire.Cancelled("requested"), 202),
 }
-
-
-def _visible(call: Call, queue: str, verb: Verb) -> None:
-    """Whoever may not even read a queue is not told which jobs it has."""
-    if not call.bearer.may(Verb.READ, queue) and not call.bearer.may(verb, queue):
-        raise UnknownJob(f"there is no job {call.params['id']!r}")
-    call.require(verb, queue)
 
 
 ROUTES: Final = (

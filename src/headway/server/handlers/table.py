@@ -2,6 +2,28 @@
 
 from typing import Final
 
-from headway.server.handlers import about, jobs, records, work
+from headway.server.handlers import (
+    about,
+    capacity,
+    dead,
+    jobs,
+    operations,
+    queues,
+    records,
+    schedules,
+    search,
+    work,
+)
 
-ROUTES: Final = (*jobs.ROUTES, *work.ROUTES, *records.ROUTES, *about.ROUTES)
+ROUTES: Final = (
+    *jobs.ROUTES,
+    *search.ROUTES,
+    *work.ROUTES,
+    *queues.ROUTES,
+    *dead.ROUTES,
+    *schedules.ROUTES,
+    *operations.ROUTES,
+    *capacity.ROUTES,
+    *records.ROUTES,
+    *about.ROUTES,
+)

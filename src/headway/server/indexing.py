@@ -1,0 +1,76 @@
+"""The index of jobs beside the server: fed by a process of its own."""
+
+import asyncio
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from headway.runtime.errors import RuntimeFailure
+from headway.runtime.views import Follow
+from headway.server.desk import Desk
+
+READER: Final = "search"
+"""The name under which history is kept for the index."""
+RESTART_S: Final = 1.0
+END_S: Final = 5.0
+
+
+class Told(msgspec.Struct):
+    """What the process says of itself, now and then."""
+
+    next: int
+    at_ms: int
+    keep: int
+    """From this event on history must be kept for it."""
+
+
+class Indexing:
+    """Starts the process that feeds the index, and starts it again when it ends."""
+
+    def __init__(self, store: Path, index: Path, desk: Desk) -> None:
+        self._command = (sys.executable, "-m", "headway.search", str(store), str(index))
+        self._desk = desk
+        self._process: asyncio.subprocess.Process | None = None
+        self.starts = 0
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        try:
+            while True:
+                await self._feed()
+                await asyncio.sleep(RESTART_S)
+        finally:
+            await self._end()
+
+    async def _feed(self) -> None:
+        self.starts += 1
+        self._process = process = await asyncio.create_subprocess_exec(
+            *self._command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            # A Ctrl-C at the terminal is for the server, which ends it in time.
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        async for line in process.stdout:
+            with suppress(msgspec.MsgspecError, RuntimeFailure):
+                told = msgspec.json.decode(line, type=Told)
+                self._desk.submit(Follow(READER, told.keep))
+        await process.wait()
+
+    async def _end(self) -> None:
+        """It ends by itself when nobody speaks to it any more."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), END_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
