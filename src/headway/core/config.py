@@ -155,7 +155,7 @@ class QueueConfig(msgspec.Struct, frozen=True, kw_only=True):
         if self.margin_ms is not None and not 0 <= self.margin_ms <= self.slo_ms:
             raise BadValue("margin_ms", self.margin_ms, "must be from 0 to the SLO")
         if self.max_length is not None:
-            _count("max_length", self.max_length, 1)
+            _count("max_length", self.max_length, 0)
         _distinct_limits(self.limits)
 
 

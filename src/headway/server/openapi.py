@@ -11,10 +11,20 @@ from headway.server.problems import CODES, KIND
 from headway.server.routing import NDJSON, Route
 from headway.server.scopes import Verb
 from headway.wire.problems import Problem
-from headway.wire.values import QUEUE
+from headway.wire.values import END, QUEUE, TEXT
 
 _REFERENCE: Final = "#/components/schemas/{name}"
-_ALWAYS: Final = ("bad_value", "misdirected", "cross_site", "too_slow", "busy")
+_ALWAYS: Final = (
+    "bad_http",
+    "bad_value",
+    "misdirected",
+    "cross_site",
+    "too_slow",
+    "uri_too_long",
+    "headers_too_large",
+    "busy",
+    "stopped",
+)
 """What every route may answer, whatever is asked of it."""
 _WITH_BODY: Final = ("bad_json", "too_large", "unsupported_media_type")
 _WITH_TOKEN: Final = ("unauthorized", "forbidden")
@@ -61,7 +71,8 @@ def describe(routes: Iterable[Route]) -> bytes:
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
-    return msgspec.json.encode(document)
+    # Patterns of JSON Schema know no newline behind the end, so none is ruled out.
+    return msgspec.json.encode(document).replace(msgspec.json.encode(END)[1:-1], b"$")
 
 
 def _key(kind: Any) -> int:
@@ -122,7 +133,9 @@ def _responses(route: Route, schemas: Mapping[int, Any]) -> dict[str, Any]:
     for status, names in sorted(by_status.items()):
         known = found.setdefault(str(status), {"description": "", "content": {}})
         content = known.setdefault("content", {})
-        content[KIND.decode()] = {"schema": schemas[_key(Problem)]}
+        told = {"code": {"enum": names}, "status": {"const": status}}
+        schema = {"allOf": [schemas[_key(Problem)], {"properties": told}]}
+        content[KIND.decode()] = {"schema": schema}
         titles = "; ".join(f"`{name}`: {CODES[name].title}" for name in names)
         known["description"] = "; ".join(filter(None, (known["description"], titles)))
     return found
@@ -132,6 +145,8 @@ def _path_parameter(name: str) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 128}
     if name == "queue":
         schema = {"type": "string", "pattern": QUEUE}
+    elif name == "key":
+        schema = {"type": "string", "pattern": TEXT, "minLength": 1, "maxLength": 1024}
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 

@@ -93,6 +93,8 @@ def problem(code: str, detail: str = "", key: str = "") -> Response:
     headers: tuple[tuple[bytes, bytes], ...] = ()
     if known.status == 401:
         headers = ((b"www-authenticate", b'Bearer realm="headway"'),)
+    elif known.status == 405:
+        headers = ((b"allow", detail.encode()),)
     elif known.status in (429, 503):
         headers = ((b"retry-after", b"1"),)
     return Response(known.status, _encode(body), KIND, headers)
@@ -109,7 +111,8 @@ def of_error(error: Exception) -> Response:
         case Refused():
             return problem(error.code, error.detail, error.key)
         case errors.BadValue():
-            return problem("bad_value", str(error), getattr(error, "key", ""))
+            # The core counts in milliseconds, and says so; a body need not.
+            return problem("bad_value", str(error), error.key.removesuffix("_ms"))
         case errors.RuleBroken():
             return problem(error.code, str(error))
         case OwnerBusy():

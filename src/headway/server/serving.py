@@ -19,7 +19,7 @@ from headway.server.call import Facilities
 from headway.server.desk import Desk
 from headway.server.guard import Guard
 from headway.server.handlers.table import ROUTES
-from headway.server.http.connection import SWEEP_S, Connection, Connections
+from headway.server.http.connection import Connection, Connections
 from headway.server.http.message import Response
 from headway.server.ids import Ids, signing_key
 from headway.server.indexing import Indexing
@@ -106,7 +106,7 @@ class Server:
         config = QueueConfig(
             name=settings.default_queue,
             # Refused where one more would reach it, and not where it would pass it.
-            max_length=None if length is None else max(1, length - 1),
+            max_length=None if length is None else length - 1,
         )
         command = Configure(config, is_new_only=length is None)
         answer = await asyncio.wrap_future(desk.submit(command))
@@ -232,6 +232,6 @@ async def _sweep(
     connections: Connections, keyring: Keyring, loop: asyncio.AbstractEventLoop
 ) -> None:
     while True:
-        await asyncio.sleep(SWEEP_S)
+        await asyncio.sleep(connections.limits.sweep_s)
         connections.sweep(loop.time())
         keyring.check()

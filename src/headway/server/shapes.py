@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from headway.core import defaults
 from headway.core import retry as core_retry
 from headway.core.durations import parse_ms
 from headway.core.errors import BadValue
@@ -63,6 +64,8 @@ def moment_ms(value: Moment, key: str) -> int:
         raise BadValue(key, value, "no such date") from error
     if at_ms < 0:
         raise BadValue(key, value, "before 1970")
+    if at_ms > defaults.TIME_MAX_MS:
+        raise BadValue(key, value, "after the year 9999")
     return at_ms
 
 

@@ -1,12 +1,13 @@
 """Jobs as they are sent and shown."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from headway.wire.values import (
     BATCH_MAX,
+    END,
     Base64,
     Count,
     Duration,
@@ -17,16 +18,17 @@ from headway.wire.values import (
     Name,
     Positive,
     Priority,
+    Span,
     Weight,
 )
+
+SPAN: Final = r"^[0-9]{1,2}:[0-9]{2}-[0-9]{1,2}:[0-9]{2}" + END
 
 
 class Window(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """A span of local time of day; past midnight if need be."""
 
-    span: Annotated[
-        str, Meta(pattern=r"^[0-9]{1,2}:[0-9]{2}-[0-9]{1,2}:[0-9]{2}$", max_length=11)
-    ]
+    span: Annotated[str, Meta(pattern=SPAN, max_length=11)]
     zone: Annotated[str, Meta(max_length=64)] = "UTC"
 
 
@@ -84,8 +86,8 @@ class NewJob(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Neither waits for limits nor counts against them."""
     labels: Labels | None = None
     windows: Windows | None = None
-    timeout: Duration | None = None
-    lifetime: Duration | None = None
+    timeout: Span | None = None
+    lifetime: Span | None = None
     attempts: Positive | None = None
     retry: Retry | None = None
     idempotency_key: Key | None = None

@@ -10,12 +10,14 @@ BATCH_MAX: Final = 1_000
 """Jobs, tokens or seqs in one request."""
 PAYLOAD_MAX: Final = 1 << 20
 """Bytes of one payload."""
-TEXT: Final = r"^[^\x00-\x1f\x7f]*$"
-QUEUE: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
-WRITTEN: Final = r"^[0-9]{1,15}(\.[0-9]{1,9})? ?(ms|s|m|h|d)$"
+END: Final = r"$(?!\n)"
+"""The end of a text, in every dialect: in Python `$` alone allows another newline."""
+TEXT: Final = r"^[^\x00-\x1f\x7f]*" + END
+QUEUE: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}" + END
+WRITTEN: Final = r"^[0-9]{1,15}(\.[0-9]{1,9})? ?(ms|s|m|h|d)" + END
 DATE: Final = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
-    r"([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+    r"([Zz]|[+-][0-9]{2}:[0-9]{2})" + END
 )
 
 QueueName = Annotated[
@@ -30,18 +32,18 @@ Given = Annotated[
 Key = Annotated[str, Meta(min_length=1, max_length=1_024, pattern=TEXT)]
 Token = Annotated[str, Meta(max_length=256, pattern=TEXT)]
 Milliseconds = Annotated[int, Meta(ge=0, le=defaults.DURATION_MAX_MS)]
-Duration = (
-    Annotated[int, Meta(ge=0, le=defaults.DURATION_MAX_MS)]
-    | Annotated[
-        str,
-        Meta(
-            pattern=WRITTEN,
-            max_length=32,
-            description='Milliseconds, or text such as "500ms", "5s" or "2h".',
-            examples=["5s"],
-        ),
-    ]
-)
+_Written = Annotated[
+    str,
+    Meta(
+        pattern=WRITTEN,
+        max_length=32,
+        description='Milliseconds, or text such as "500ms", "5s" or "2h".',
+        examples=["5s"],
+    ),
+]
+Duration = Annotated[int, Meta(ge=0, le=defaults.DURATION_MAX_MS)] | _Written
+Span = Annotated[int, Meta(ge=1, le=defaults.DURATION_MAX_MS)] | _Written
+"""A duration that is not 0."""
 Moment = (
     Annotated[int, Meta(ge=0, le=defaults.TIME_MAX_MS)]
     | Annotated[

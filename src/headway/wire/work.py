@@ -14,6 +14,7 @@ from headway.wire.values import (
     Key,
     Name,
     QueueName,
+    Span,
     Token,
 )
 
@@ -31,7 +32,7 @@ class LeaseBody(msgspec.Struct, forbid_unknown_fields=True):
     max: Annotated[int, Meta(ge=1, le=BATCH_MAX)] = 1
     wait: Duration = 0
     """How long an empty answer is held back, at most a minute."""
-    lease: Duration | None = None
+    lease: Span | None = None
     """How long the jobs are the caller's; as their queue says if left out."""
     worker: Name = ""
 
@@ -68,7 +69,7 @@ class TokensBody(msgspec.Struct, forbid_unknown_fields=True):
 
 class ExtendBody(msgspec.Struct, forbid_unknown_fields=True):
     tokens: Tokens
-    lease: Duration = "30s"
+    lease: Span = "30s"
 
 
 class Settled(msgspec.Struct):
@@ -101,7 +102,7 @@ class WaitBody(msgspec.Struct, forbid_unknown_fields=True):
 
     token: Token
     reply_key: Key
-    timeout: Duration
+    timeout: Span
     done_on_reply: bool = False
     """The reply completes the job; else it goes on with it."""
 

@@ -26,7 +26,7 @@ _Names = Annotated[list[QueueName], Meta(min_length=1, max_length=QUEUES_MAX)]
 
 class AutoscaleQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     queues: (
-        Annotated[str, Meta(max_length=8_192, pattern="^[A-Za-z0-9._,-]+$")] | None
+        Annotated[str, Meta(max_length=4_096, pattern="^[A-Za-z0-9._,-]+$")] | None
     ) = None
     """Names with commas between them; left out: all queues."""
     concurrency: Annotated[int, Meta(ge=1, le=100_000)] = 1

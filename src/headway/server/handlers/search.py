@@ -232,7 +232,7 @@ ROUTES: Final = (
         problems=_INDEX,
     ),
     _route(
-        "/v1/queues/{queue}/tenants/counts",
+        "/v1/queues/{queue}/counts/tenants",
         tenant_counts,
         wire_search.TenantUse,
         tag="queues",

@@ -11,12 +11,12 @@ from typing import Final, Protocol, cast
 
 from headway.server.http.limits import Limits
 from headway.server.http.message import Request, Response
-from headway.server.http.reader import Reader, Stage, Unreadable
+from headway.server.http.reader import CONTINUE, Reader, Stage, Unreadable
 
-SWEEP_S: Final = 1.0
-"""How often deadlines are looked at."""
-BUSY_S: Final = 86_400.0
-"""Nobody is hurried while it is the server that takes its time."""
+PIECE: Final = 16 << 10
+"""Bytes that are parsed at a time: more requests than these hold never wait at once."""
+LINGER_BYTES: Final = 1 << 20
+"""What a client that was refused may still send, to no effect."""
 
 
 class Answering(Protocol):
@@ -92,18 +92,31 @@ class Connection(asyncio.Protocol):
         self._limits = all_.limits
         self._loop = loop
         self._reader: Reader | None = None
-        self._step = (0, Stage.BETWEEN)
+        """None before the first and after the last request."""
         self._transport: asyncio.Transport | None = None
         self._peer = ""
         self._waiting: deque[Request] = deque()
+        self._unread = b""
+        """What came behind as many requests as may wait."""
+        self._refusal: Response | None = None
+        """Comes behind the answers to what could be read."""
         self._answering: Answering | None = None
         self._is_busy = False
         """A request is being answered."""
         self._is_ending = False
-        """Nothing more is read; it closes after the last answer."""
+        """It closes after the last answer."""
+        self._is_closed = False
+        """The last byte was written, though perhaps not sent."""
+        self._is_invited = False
+        """The client waits to hear that it may send its body."""
         self._is_reading = True
         self._is_full = False
         """The client reads too slowly."""
+        self._has_eof = False
+        self._surplus = 0
+        """Bytes that came after the last request."""
+        self._awaited: object = None
+        """What the deadline is for."""
         self._deadline_s = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -118,13 +131,14 @@ class Connection(asyncio.Protocol):
             return
         self._all.open.add(self)
         self._reader = Reader(self._limits, self._arrived, self._invite, self._peer)
-        self._wait_for(self._limits.idle_s)
+        self._rearm()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._transport is None:
             return
         self._transport = None
         self._reader = None
+        self._unread = b""
         self._waiting.clear()
         self._all.leave(self, self._peer)
         if self._answering is not None:
@@ -132,50 +146,53 @@ class Connection(asyncio.Protocol):
             self._answering = None
 
     def data_received(self, data: bytes) -> None:
-        reader = self._reader
-        if reader is None or self._is_ending:
-            return
-        try:
-            reader.feed(data)
-        except Unreadable as error:
-            self._refuse(error.status, error.text)
-            return
-        if reader.step != self._step and not self._is_full:
-            self._step = reader.step
-            self._wait_for(self._patience_s(reader))
+        if self._reader is None:
+            self._drop(len(data))
+        elif self._unread:
+            self._unread += data
+        else:
+            self._feed(data)
 
     def eof_received(self) -> bool:
         """A client that has said all it has to say still gets its answers.
 
         But not jobs: most of those who hang up while they wait for one are gone.
         """
+        self._has_eof = True
         self._is_ending = True
+        if not self._is_between and not self._unread:
+            self._refuse(400, "the request ends too early")
         answering = self._answering
-        return self._is_busy and (answering is None or not answering.is_waiting)
+        is_gone = answering is not None and answering.is_waiting
+        if not is_gone and self._has_work:
+            return True
+        self._is_closed = True
+        self._rearm()
+        return False
 
     def pause_writing(self) -> None:
         self._is_full = True
-        self._wait_for(self._limits.write_s)
+        self._rearm()
 
     def resume_writing(self) -> None:
         self._is_full = False
-        self._deadline_s = 0.0
         self._go_on()
 
     def check(self, now_s: float) -> None:
         """Closes the connection if its client has let a deadline pass."""
         if not 0.0 < self._deadline_s < now_s:
             return
-        if self._is_full or self._is_busy or self._is_between:
+        if self._is_closed or self._is_full or self._is_between:
             self.abort()
         else:
             self._refuse(408, "the request took too long to arrive")
 
     def finish(self) -> None:
-        """Closes when the answer that is under way is sent."""
+        """Closes when the answers that are under way are sent."""
         self._is_ending = True
-        if not self._is_busy and self._transport is not None:
-            self._close(self._transport)
+        self._reader = None
+        self._unread = b""
+        self._go_on()
 
     def abort(self) -> None:
         if self._transport is not None:
@@ -186,101 +203,193 @@ class Connection(asyncio.Protocol):
         """No request has begun since the last one ended."""
         return self._reader is None or self._reader.stage is Stage.BETWEEN
 
-    def _patience_s(self, reader: Reader) -> float:
-        match reader.stage:
-            case Stage.HEAD:
-                return self._limits.head_s
-            case Stage.BODY:
-                return self._limits.body_s
-            case Stage.BETWEEN:
-                return BUSY_S if self._is_busy else self._limits.idle_s
+    @property
+    def _has_work(self) -> bool:
+        """There is something to be answered yet."""
+        is_open = bool(self._waiting or self._unread or self._refusal is not None)
+        return (is_open or self._is_busy) and not self._is_closed
+
+    @property
+    def _has_room(self) -> bool:
+        """Another request may be read, or the client be heard to hang up."""
+        is_done = self._reader is None and self._surplus > 0
+        return len(self._waiting) < self._limits.pipelined and not is_done
+
+    def _feed(self, data: bytes) -> None:
+        """Reads requests until so many wait that the rest has to."""
+        view: bytes | memoryview = data
+        if len(data) > PIECE:
+            view = memoryview(data)
+        for start in range(0, len(data), PIECE):
+            reader = self._reader
+            if reader is None:
+                self._drop(len(data) - start)
+                return
+            if self._waiting and not self._has_room:
+                self._unread = data[start:]
+                break
+            try:
+                reader.feed(view[start : start + PIECE])
+            except Unreadable as error:
+                self._refuse(error.status, error.text)
+                self._drop(len(data) - start)
+                return
+        if self._waiting:
+            self._read(is_on=self._has_room)
+        self._rearm()
 
     def _arrived(self, request: Request, *, is_last: bool) -> None:
+        self._is_invited = False
         if is_last:
             self._is_ending = True
+            self._reader = None
         if self._is_busy or self._is_full or self._waiting:
             self._waiting.append(request)
-            if len(self._waiting) >= self._limits.pipelined:
-                self._read(is_on=False)
         else:
             self._begin(request)
 
-    def _invite(self, text: bytes) -> None:
+    def _invite(self) -> None:
         """Tells a client to go on with its body, unless an answer has to come first."""
-        if self._transport is not None and not self._is_busy:
-            self._transport.write(text)
+        self._is_invited = True
+        if not self._is_full and not self._has_work:
+            self._write_invitation()
+
+    def _write_invitation(self) -> None:
+        self._is_invited = False
+        if self._transport is not None:
+            self._transport.write(CONTINUE)
 
     def _begin(self, request: Request) -> None:
         self._is_busy = True
         has_body = request.method != b"HEAD"
+        is_kept = request.is_kept
         is_done = False
 
         def answer(response: Response) -> None:
             nonlocal is_done
             is_done = True
-            self._answer(response, has_body=has_body)
+            self._answer(response, has_body=has_body, is_kept=is_kept)
 
         answering = self._all.handle(request, answer)
         if not is_done:
             self._answering = answering
 
-    def _answer(self, response: Response, *, has_body: bool) -> None:
+    def _answer(self, response: Response, *, has_body: bool, is_kept: bool) -> None:
         self._answering = None
         self._is_busy = False
-        transport = self._transport
-        if transport is None:
+        if self._transport is None or self._is_closed:
             return
         if response.is_last:
             self._is_ending = True
+            self._reader = None
+            self._refusal = None
+            self._unread = b""
             self._waiting.clear()
-        is_closing = self._is_ending and not self._waiting
-        transport.write(response.packed(is_closing=is_closing, has_body=has_body))
-        if is_closing:
-            self._close(transport)
-        elif not self._is_full:
-            self._go_on()
+        is_closing = self._is_ending and not self._has_work
+        self._transport.write(
+            response.packed(is_closing=is_closing, has_body=has_body, is_kept=is_kept)
+        )
+        self._go_on()
 
     def _go_on(self) -> None:
-        """Takes up the next request that waits, or waits for one."""
-        if self._waiting:
-            if not self._is_busy:
-                # Not from here: a long row of answers must not become a deep stack.
-                self._loop.call_soon(self._next)
-        elif self._is_between and not self._is_busy:
-            self._wait_for(self._limits.idle_s)
-        self._read(is_on=len(self._waiting) < self._limits.pipelined)
+        """Decides what comes next: another answer, another request, or the end."""
+        transport = self._transport
+        if transport is None or self._is_closed or self._is_busy:
+            pass
+        elif self._is_ending and not self._has_work:
+            self._close(transport)
+        elif self._is_full:
+            pass
+        elif self._waiting or self._unread:
+            # Not from here: a long row of answers must not become a deep stack.
+            self._loop.call_soon(self._next)
+        elif self._refusal is not None:
+            transport.write(self._refusal.packed(is_closing=True))
+            self._close(transport)
+        elif self._is_invited:
+            self._write_invitation()
+        self._rearm()
 
     def _next(self) -> None:
-        if self._waiting and not self._is_busy and not self._is_full:
+        if self._is_closed or self._is_full:
+            return
+        if self._unread and self._has_room:
+            data, self._unread = self._unread, b""
+            self._feed(data)
+        if self._waiting and not self._is_busy:
             self._begin(self._waiting.popleft())
+        elif not self._has_work:
+            self._go_on()
+        self._read(is_on=self._has_room)
 
     def _refuse(self, status: int, text: str) -> None:
         """Answers what can't be read, after what was read before, and closes."""
         self._all.refused += 1
         self._is_ending = True
+        self._is_invited = False
         self._reader = None
-        if self._transport is None:
-            return
-        if self._is_busy or self._waiting:
-            # What comes behind an unfinished answer is not worth waiting for.
-            self._transport.abort()
-            return
-        response = self._all.refuse(status, text)
-        self._transport.write(response.packed(is_closing=True, has_body=True))
-        self._close(self._transport)
+        self._unread = b""
+        self._surplus = 1
+        self._refusal = self._all.refuse(status, text)
+        self._go_on()
+
+    def _drop(self, size: int) -> None:
+        """Whatever comes after the last request is not even looked at."""
+        self._surplus += size
+        if not self._is_closed:
+            self._read(is_on=False)
+        elif self._surplus > LINGER_BYTES:
+            self.abort()
 
     def _close(self, transport: asyncio.Transport) -> None:
-        """What was written is still sent, if the client takes it in time."""
-        transport.close()
-        self._wait_for(self._limits.write_s)
+        """What was written is still sent, if the client takes it in time.
 
-    def _wait_for(self, seconds: float) -> None:
-        self._deadline_s = self._loop.time() + seconds
+        A socket that is closed while there is something to read takes back what it has
+        sent: so whoever still talks is listened to for a moment.
+        """
+        self._is_closed = True
+        self._refusal = None
+        if self._surplus and not self._has_eof and transport.can_write_eof():
+            transport.write_eof()
+            self._read(is_on=True)
+        else:
+            transport.close()
+
+    def _rearm(self) -> None:
+        """Sets a deadline for what the client has to do next, and keeps it till then.
+
+        Nobody is hurried while it is the server that takes its time.
+        """
+        limits = self._limits
+        awaited: object
+        if self._is_closed:
+            is_slow = self._is_full or not self._surplus
+            awaited = ("close", is_slow)
+            seconds = limits.write_s if is_slow else limits.linger_s
+        elif self._is_full:
+            awaited, seconds = "read", limits.write_s
+        elif self._reader is None or not self._is_reading:
+            awaited, seconds = None, 0.0
+        else:
+            reader = self._reader
+            if reader.stage is not Stage.BETWEEN:
+                is_head = reader.stage is Stage.HEAD
+                awaited = (reader.requests, is_head)
+                seconds = limits.head_s if is_head else limits.body_s
+            elif self._is_busy:
+                awaited, seconds = None, 0.0
+            else:
+                awaited, seconds = reader.requests, limits.idle_s
+        if awaited != self._awaited:
+            self._awaited = awaited
+            self._deadline_s = self._loop.time() + seconds if seconds else 0.0
 
     def _read(self, *, is_on: bool) -> None:
-        if is_on != self._is_reading and self._transport is not None:
-            self._is_reading = is_on
-            if is_on:
-                self._transport.resume_reading()
-            else:
-                self._transport.pause_reading()
+        transport = self._transport
+        if is_on == self._is_reading or transport is None or transport.is_closing():
+            return
+        self._is_reading = is_on
+        if is_on:
+            transport.resume_reading()
+        else:
+            transport.pause_reading()

@@ -20,6 +20,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Between two requests."""
     write_s: float = 30.0
     """How long a client may leave its answer unread."""
+    linger_s: float = 2.0
+    """How long a client that was refused may still send, so that it hears why."""
+    sweep_s: float = 1.0
+    """How often these times are looked at."""
     pipelined: int = 16
     """Requests that may wait behind one that is being answered."""
     connections: int = 10_000

@@ -26,6 +26,8 @@ class Request(msgspec.Struct):
     body: bytes = b""
     peer: str = ""
     """The address it came from."""
+    is_kept: bool = False
+    """Its HTTP/1.0 client wants to go on, and has to be told that it can."""
 
     @property
     def path(self) -> bytes:
@@ -51,7 +53,9 @@ class Response(msgspec.Struct):
     is_last: bool = False
     """The connection is closed after it."""
 
-    def packed(self, *, is_closing: bool, has_body: bool) -> bytes:
+    def packed(
+        self, *, is_closing: bool, has_body: bool = True, is_kept: bool = False
+    ) -> bytes:
         """The bytes to send; a HEAD request gets everything but the body."""
         status = self.status
         parts = [_HEADS[status], _ALWAYS]
@@ -61,6 +65,8 @@ class Response(msgspec.Struct):
         parts += [b"%s: %s\r\n" % header for header in self.headers]
         if is_closing:
             parts.append(b"connection: close\r\n")
+        elif is_kept:
+            parts.append(b"connection: keep-alive\r\n")
         parts.append(b"\r\n")
         if has_body and status != 204:
             parts.append(self.body)
