@@ -194,3 +194,18 @@ def test_both_faces_list_the_same_verbs() -> None:
 def test_the_public_names_exist() -> None:
     assert len(headway.__all__) <= 25
     assert all(hasattr(headway, name) for name in headway.__all__)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"tenant": "\ud800"}, {"kind": "a\udfff"}, {"labels": {"\ud800": "x"}}]
+)
+def test_half_a_character_is_refused_and_stops_nobody(
+    path: Path, fields: dict[str, object]
+) -> None:
+    with headway.open(path) as queue:
+        queue.configure(headway.QueueConfig(name="mail"))
+        with pytest.raises(headway.RuleBroken, match="half a character"):
+            queue.enqueue("mail", **fields)  # type: ignore[arg-type]
+        with pytest.raises(headway.RuleBroken, match="half a character"):
+            queue.pause("\udc00")
+        assert queue.enqueue("mail") == 1

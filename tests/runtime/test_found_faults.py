@@ -8,9 +8,11 @@ from headway.core.commands import (
     Ack,
     Configure,
     Enqueue,
+    Hold,
     Lease,
     Redrive,
     Reply,
+    SetHold,
     SetKind,
     Tick,
     Wait,
@@ -227,3 +229,22 @@ def test_a_job_that_comes_from_the_store_again_stands_once_in_its_turn() -> None
     story.put(JobSpec())
     story.say(SetKind("q", "mail", is_paused=False))
     assert story.lease_all() == [1, 2]
+
+
+def test_a_paused_backlog_stays_in_the_store() -> None:
+    """Invariant 17: what may not start need not be read, and comes when it may."""
+    story = Story(Bounds(jobs_max=8, turns_max=3, scheduled_max=4))
+    story.configure()
+    story.put(*(JobSpec(tenant=f"t{number % 300}") for number in range(900)))
+    story.restart()
+    story.say(SetHold("q", Hold.PAUSE, is_on=True))
+    for _ in range(50):
+        story.say(Tick())
+    # Two each of the first 256 turns were asked for before a word of a pause.
+    assert len(story.owner.partition.book.jobs) <= 512
+    assert story.say(Lease(max=10)) == []
+    story.say(SetHold("q", Hold.PAUSE, is_on=False))
+    found: list[LeasedJob] = []
+    for _ in range(900):
+        found += story.say(Lease(max=10, lease_ms=600_000))
+    assert len(found) == 900

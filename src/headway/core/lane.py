@@ -330,8 +330,9 @@ class LaneTier:
         """Posts on its boards what it has now."""
         first: TenancyTier | None = self.shelf.first()
         lane = self.lane
-        if first is None or lane.queue.gate.stops(lane):
-            if lane.cold is not None:
+        is_stopped = lane.queue.gate.stops(lane)
+        if first is None or is_stopped:
+            if lane.cold is not None and not is_stopped:
                 lane.cold.want()
             self.is_due = False
             self.rank = self.aim = -1

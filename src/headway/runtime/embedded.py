@@ -9,16 +9,19 @@ from concurrent.futures import Future
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
+
+import msgspec
 
 from headway.core.commands import Lease, Release, Withdraw
-from headway.core.errors import RuleBroken
+from headway.core.errors import BadValue, RuleBroken
 from headway.runtime import operating, verbs
 from headway.runtime.door import Door
 from headway.runtime.owner import Ask
 from headway.runtime.verbs import Request
 from headway.runtime.views import Handed
 
+_encode: Final = msgspec.msgpack.Encoder().encode
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -45,7 +48,7 @@ def _blocking(
 ) -> Callable[Concatenate["_Caller", P], T]:
     def call(self: "_Caller", /, *args: P.args, **kwargs: P.kwargs) -> T:
         request = verb(*args, **kwargs)
-        return _read(request, self._link.submit(request.ask).result())
+        return _read(request, _submit(self._link, request.ask).result())
 
     call.__doc__ = verb.__doc__
     call.__name__ = verb.__name__
@@ -57,7 +60,7 @@ def _awaited(
 ) -> Callable[Concatenate["_Caller", P], Awaitable[T]]:
     async def call(self: "_Caller", /, *args: P.args, **kwargs: P.kwargs) -> T:
         request = verb(*args, **kwargs)
-        future = self._link.submit(request.ask)
+        future = _submit(self._link, request.ask)
         try:
             return _read(request, await asyncio.wrap_future(future))
         except asyncio.CancelledError:
@@ -220,6 +223,16 @@ def open(path: str | PathLike[str]) -> Headway:  # noqa: A001 as the module says
 async def open_async(path: str | PathLike[str]) -> AsyncHeadway:
     """The same for asyncio."""
     return AsyncHeadway(await asyncio.to_thread(Door, Path(path)))
+
+
+def _submit(link: Link, ask: Ask) -> Future[Any]:
+    """Refuses text that can't be written, before anybody has decided upon it."""
+    try:
+        _encode(ask)
+    except UnicodeEncodeError as error:
+        rule = "holds half a character, which can't be written"
+        raise BadValue("text", error.object[error.start : error.end], rule) from error
+    return link.submit(ask)
 
 
 def _read(request: Request[T], answer: Any) -> T:
