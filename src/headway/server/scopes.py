@@ -74,6 +74,7 @@ class Bearer:
     def __init__(self, name: str, scopes: Iterable[Scope]) -> None:
         self.name = name
         self.scopes = tuple(scopes)
+        self._verbs = frozenset(scope.verb for scope in self.scopes)
         self._seen: dict[tuple[Verb, str | None], bool] = {}
 
     def may(self, verb: Verb, queue: str | None = None) -> bool:
@@ -90,7 +91,7 @@ class Bearer:
 
     def may_some(self, verb: Verb) -> bool:
         """Whether it is allowed on any queue at all."""
-        return verb is Verb.OPEN or any(scope.verb is verb for scope in self.scopes)
+        return verb is Verb.OPEN or verb in self._verbs
 
 
 def parse_scopes(texts: Iterable[str]) -> list[Scope]:

@@ -19,6 +19,7 @@ from headway.server.call import Facilities
 from headway.server.desk import Desk
 from headway.server.guard import Guard
 from headway.server.handlers.table import ROUTES
+from headway.server.housekeeping import keep_house
 from headway.server.http.connection import Connection, Connections
 from headway.server.http.message import Response
 from headway.server.ids import Ids, signing_key
@@ -79,7 +80,10 @@ class Server:
             address = _address(listener.sockets[0], settings)
             self._started(address, keyring)
             ready(address)
-            aside.append(loop.create_task(indexing.run()))
+            aside += [
+                loop.create_task(indexing.run()),
+                loop.create_task(keep_house(desk)),
+            ]
             await self._stop.wait()
             self._watch.happened("stopping")
             facilities.is_stopping = True
