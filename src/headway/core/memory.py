@@ -36,7 +36,7 @@ class Bounds(msgspec.Struct, frozen=True):
 def rows_max(book: Book, bounds: Bounds) -> int:
     """How many jobs of one turn memory may hold."""
     each = bounds.jobs_max // max(1, book.shared.turns)
-    return max(4, min(512, each))
+    return max(4, min(4_096, each))
 
 
 def tidy(book: Book, decision: Decision, bounds: Bounds, now_ms: int) -> None:

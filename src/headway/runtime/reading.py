@@ -26,6 +26,8 @@ from headway.store.port import SCHEDULED, START, Position, Store
 
 TURNS_AT_ONCE: Final = 256
 """How many turns of a lane are read at one go."""
+ROWS_AT_ONCE: Final = 256
+"""Jobs of one turn that are read at one go."""
 SOURCES_AT_ONCE: Final = 64
 """Turns that are read on before what was read is decided upon."""
 
@@ -106,7 +108,7 @@ class Reading:
         return [job_of(row) for row in self._store.turns(number, None, most, 1)]
 
     def _read_turn(self, turn: Turn) -> Fetched:
-        limit = max(2, rows_max(self._book, self._bounds) // 2)
+        limit = max(2, min(ROWS_AT_ONCE, rows_max(self._book, self._bounds) // 2))
         lane = self._journal.number_of(turn.strand.lane)
         after = START if turn.cut is None else Position(*turn.cut)
         rows = self._store.rows(lane, name_of(turn), after, limit)
