@@ -18,9 +18,9 @@ READY = @python=$$(sh tools/find-python $(if $(PYTHON),"$(PYTHON)")) && "$$pytho
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
-run: ## Set up and run the demonstration
+run: ## Set up and show a live server under load (DEMO=--quick for half a minute)
 	$(READY) run
-	@$(BIN)/headway demo
+	@$(BIN)/headway demo $(DEMO)
 
 test: ## Set up and run the tests
 	$(READY) test
@@ -63,6 +63,7 @@ bench-backlog: ## Measure ten million waiting jobs: memory, restart, starts (lon
 docs: ## Write the generated pages again
 	$(READY) run
 	@$(BIN)/python -m tools.states_doc
+	@$(BIN)/python -m tools.cli_doc
 
 setup: ## Install everything into .venv, with all extras and tools
 	$(READY) all

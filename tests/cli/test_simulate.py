@@ -183,7 +183,7 @@ def test_digests_are_the_same_under_every_hash_seed(small: str) -> None:
 
 
 def test_the_demonstration_shows_and_draws_the_overload(tmp_path: Path) -> None:
-    done = call("demo", "--out", str(tmp_path / "out"))
+    done = call("demo", "--simulated", "--out", str(tmp_path / "out"))
     assert done.exit_code == 0, done.output
     for word in ("headway", "strict", "fifo", "payment", "webhook", "overload.html"):
         assert word in done.output

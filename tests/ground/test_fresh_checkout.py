@@ -30,10 +30,10 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(root)
 
 
-def make(checkout: Checkout, target: str) -> subprocess.CompletedProcess[str]:
+def make(checkout: Checkout, *targets: str) -> subprocess.CompletedProcess[str]:
     environment = {key: os.environ[key] for key in os.environ if key.startswith(KEPT)}
     environment |= {"HOME": str(checkout.root), "PATH": f"{BASE.parent}:/usr/bin:/bin"}
-    command = ["make", target, f"PYTHON={BASE}"]
+    command = ["make", *targets, f"PYTHON={BASE}"]
     return subprocess.run(
         command,
         cwd=checkout.root,
@@ -45,12 +45,12 @@ def make(checkout: Checkout, target: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_make_run_needs_python_and_make_only(checkout: Checkout) -> None:
-    result = make(checkout, "run")
+    result = make(checkout, "run", "DEMO=--seconds 2 --port 0")
     assert result.returncode == 0, result.stdout + result.stderr
     packages = {path.name for path in checkout.venv.glob("lib/python*/site-packages/*")}
     assert "click" in packages
     assert packages.isdisjoint({"pytest", "mypy", "pyspark"})
-    again = make(checkout, "run")
+    again = make(checkout, "run", "DEMO=--seconds 2 --port 0")
     assert again.returncode == 0
     assert "installing" not in again.stderr
 

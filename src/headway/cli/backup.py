@@ -5,12 +5,10 @@ from pathlib import Path
 import click
 
 from headway.cli.refused import Refused, refusing
-from headway.cli.watching import watching
-from headway.store.errors import StoreError
-from headway.store.sqlite.backup import back_up
+from headway.cli.sections import example
 
 
-@click.command()
+@click.command(epilog=example("headway backup headway-data/headway.db copy.db"))
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("dest", type=click.Path(path_type=Path))
 @click.option("--quiet", "is_quiet", is_flag=True, help="No progress bar.")
@@ -21,6 +19,10 @@ def backup(file: Path, dest: Path, is_quiet: bool) -> None:
     that it writes. DEST appears whole or not at all, and is never overwritten. It is a
     store itself: `headway verify DEST` checks it.
     """
+    from headway.cli.watching import watching
+    from headway.store.errors import StoreError
+    from headway.store.sqlite.backup import back_up
+
     with refusing():
         if not dest.parent.is_dir():
             raise Refused(f"{dest.parent}: no such folder")

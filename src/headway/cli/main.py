@@ -1,16 +1,65 @@
-"""The `headway` command: its group, and the list of its subcommands."""
+"""The `headway` command: its group, and where its subcommands are."""
+
+from typing import Final
 
 import click
 
-from headway.cli.backup import backup
-from headway.cli.demo import demo
-from headway.cli.serve import serve
-from headway.cli.simulate import simulate
-from headway.cli.token import token
-from headway.cli.verify import verify
+from headway.cli.sections import Sections
+
+SECTIONS: Final = {
+    "Serve": {
+        "serve": "headway.cli.serve:serve",
+        "token": "headway.cli.token:token",
+        "verify": "headway.cli.verify:verify",
+        "backup": "headway.cli.backup:backup",
+    },
+    "Jobs": {
+        "enqueue": "headway.cli.enqueue:enqueue",
+        "job": "headway.cli.jobs:job",
+        "jobs": "headway.cli.search:jobs",
+        "why": "headway.cli.why:why",
+        "timeline": "headway.cli.search:timeline",
+        "running": "headway.cli.jobs:running",
+        "reply": "headway.cli.work:reply",
+    },
+    "Work by hand": {
+        "lease": "headway.cli.work:lease",
+        "extend": "headway.cli.work:extend",
+        "ack": "headway.cli.work:ack",
+        "nack": "headway.cli.work:nack",
+        "release": "headway.cli.work:release",
+        "wait": "headway.cli.work:wait",
+    },
+    "Queues": {
+        "queues": "headway.cli.queues:queues",
+        "queue": "headway.cli.queues:queue",
+        "pause": "headway.cli.holds:pause",
+        "resume": "headway.cli.holds:resume",
+        "block": "headway.cli.holds:block",
+        "unblock": "headway.cli.holds:unblock",
+        "tenant": "headway.cli.shares:tenant",
+        "kind": "headway.cli.shares:kind",
+        "schedule": "headway.cli.schedules:schedule",
+        "purge": "headway.cli.purge:purge",
+        "autoscale": "headway.cli.search:autoscale",
+    },
+    "Dead letters": {
+        "dead": "headway.cli.dead:dead",
+        "operation": "headway.cli.operations:operation",
+    },
+    "Try out": {
+        "demo": "headway.cli.demo.command:demo",
+        "simulate": "headway.cli.simulate:simulate",
+    },
+}
+"""What the help shows, in its order; `module:attribute` of each command."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Sections,
+    sections=SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="headway", message="headway %(version)s")
 def headway() -> None:
     """A durable job queue that keeps its promises.
@@ -18,14 +67,6 @@ def headway() -> None:
     Every job says how long it may wait. Headway starts it in time, gives every
     tenant its fair share, and lets no flood cost anyone but the one who sends it.
     """
-
-
-headway.add_command(backup)
-headway.add_command(demo)
-headway.add_command(serve)
-headway.add_command(simulate)
-headway.add_command(token)
-headway.add_command(verify)
 
 
 def main() -> None:

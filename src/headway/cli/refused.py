@@ -6,12 +6,6 @@ from typing import IO, Any
 
 import click
 
-from headway.core.errors import RuleBroken
-from headway.runtime.errors import RuntimeFailure
-from headway.sim.chart import ChartError
-from headway.sim.scenario import ScenarioError
-from headway.store.errors import StoreError
-
 
 class Refused(click.ClickException):
     """Something the user can put right."""
@@ -28,8 +22,23 @@ def refusing() -> Iterator[None]:
     """Turns errors that are the user's to mend into one line each."""
     try:
         yield
-    except (ScenarioError, ChartError, RuleBroken, StoreError, RuntimeFailure) as error:
-        raise Refused(str(error)) from error
+    except BrokenPipeError:
+        raise  # whoever reads has seen enough: click ends without a word
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         raise Refused(f"{place}{error.strerror or error}") from error
+    except Exception as error:
+        if isinstance(error, _mendable()):
+            raise Refused(str(error)) from error
+        raise
+
+
+def _mendable() -> tuple[type[Exception], ...]:
+    """Imported once something has failed: a command that works starts without them."""
+    from headway.core.errors import RuleBroken
+    from headway.runtime.errors import RuntimeFailure
+    from headway.sim.chart import ChartError
+    from headway.sim.scenario import ScenarioError
+    from headway.store.errors import StoreError
+
+    return (ScenarioError, ChartError, RuleBroken, StoreError, RuntimeFailure)

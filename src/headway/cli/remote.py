@@ -2,44 +2,63 @@
 
 import json
 import os
-import ssl
+import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import wraps
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import click
+import msgspec
 
 from headway.cli.refused import Refused
 
 URL: Final = "http://127.0.0.1:8080"
 TIMEOUT_S: Final = 90.0
+IDLE_S: Final = 20.0
+"""A line that was not used for so long may have been closed: another one is taken."""
 
 R = TypeVar("R")
+
+
+class NoAnswer(Refused):
+    """Nobody answered."""
+
+    def __init__(self, text: str, *, is_unknown: bool) -> None:
+        super().__init__(text)
+        self.is_unknown = is_unknown
+        """Whether what was asked for may have been done."""
+
+
+class Problem(Refused):
+    """The server said no."""
+
+    def __init__(self, text: str, code: str) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class Remote:
     """One server, and who asks it."""
 
     def __init__(self, url: str, token: str | None) -> None:
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+            parts.port  # noqa: B018 it raises where it is no number
+        except ValueError as error:
+            raise Refused(f"{url}: {error}") from error
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise Refused(f"{url}: a server is http://HOST:PORT or https://HOST:PORT")
         self._url = f"{parts.scheme}://{parts.netloc}"
         self._headers = {"accept": "application/json"}
         if token:
             self._headers["authorization"] = f"Bearer {token}"
-        self._line: HTTPConnection = (
-            HTTPSConnection(
-                parts.hostname,
-                parts.port,
-                timeout=TIMEOUT_S,
-                context=ssl.create_default_context(),
-            )
-            if parts.scheme == "https"
-            else HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT_S)
-        )
+        self._line = _line(parts.scheme, parts.hostname, parts.port)
+        self._used_s = 0.0
+        self.text = b""
+        """The last answer, as it came."""
 
     def get(self, *path: str, **query: object) -> Any:
         """Asks; values of None are left out of the query."""
@@ -58,6 +77,9 @@ class Remote:
     def delete(self, *path: str) -> Any:
         return self._call("DELETE", path, None)
 
+    def close(self) -> None:
+        self._line.close()
+
     def _call(
         self, method: str, path: tuple[str, ...], body: object, query: str = ""
     ) -> Any:
@@ -65,27 +87,42 @@ class Remote:
         headers = dict(self._headers)
         content = None
         if body is not None:
-            content = json.dumps(body).encode()
+            content = msgspec.json.encode(body)
             headers["content-type"] = "application/json"
-        try:
-            self._line.request(
-                method, f"{target}?{query}" if query else target, content, headers
-            )
-            answer = self._line.getresponse()
-            text = answer.read()
-        except (OSError, HTTPException) as error:
-            raise Refused(
-                f"no answer from {self._url} ({error}); "
-                "start a server with `headway serve`, or name another with --server"
-            ) from error
-        if answer.status >= 400:
-            raise Refused(_problem(answer.status, text))
-        if not text:
+        status = self._exchange(
+            method, f"{target}?{query}" if query else target, content, headers
+        )
+        if status >= 400:
+            raise _problem(status, self.text)
+        if not self.text:
             return None
         try:
-            return json.loads(text)
+            return json.loads(self.text)
         except ValueError as error:
             raise Refused(f"{self._url} is no Headway server") from error
+
+    def _exchange(
+        self, method: str, target: str, content: bytes | None, headers: dict[str, str]
+    ) -> int:
+        is_sent = False
+        try:
+            if time.monotonic() - self._used_s > IDLE_S:
+                self._line.close()
+            if self._line.sock is None:
+                self._line.connect()
+            is_sent = True
+            self._line.request(method, target, content, headers)
+            answer = self._line.getresponse()
+            self.text = answer.read()
+        except (OSError, HTTPException) as error:
+            self._line.close()
+            raise NoAnswer(
+                f"no answer from {self._url} ({error}); "
+                "start a server with `headway serve`, or name another with --server",
+                is_unknown=is_sent,
+            ) from error
+        self._used_s = time.monotonic()
+        return answer.status
 
 
 def with_server(command: Callable[..., R]) -> Callable[..., R]:
@@ -105,15 +142,29 @@ def with_server(command: Callable[..., R]) -> Callable[..., R]:
     )
     @wraps(command)
     def called(*args: Any, server: str, token: str | None, **values: Any) -> R:
-        return command(Remote(server, token), *args, **values)
+        with closing(Remote(server, token)) as remote:
+            return command(remote, *args, **values)
 
     return called
 
 
-def _problem(status: int, text: bytes) -> str:
+def _line(scheme: str, host: str, port: int | None) -> HTTPConnection:
+    if scheme == "http":
+        return HTTPConnection(host, port, timeout=TIMEOUT_S)
+    import ssl
+    from http.client import HTTPSConnection
+
+    context = ssl.create_default_context()
+    return HTTPSConnection(host, port, timeout=TIMEOUT_S, context=context)
+
+
+def _problem(status: int, text: bytes) -> Problem:
     try:
         told = json.loads(text)
         parts = [told.get("key", ""), told.get("detail", "")]
-        return ": ".join(filter(None, [told["title"], *parts]))
+        if parts[0] and parts[1].startswith(parts[0]):
+            parts[0] = ""  # the detail says it already
+        line = ": ".join(filter(None, [told["title"], *parts]))
+        return Problem(line, str(told.get("code", "")))
     except (ValueError, KeyError, AttributeError):
-        return f"the server answered {status}"
+        return Problem(f"the server answered {status}", "")

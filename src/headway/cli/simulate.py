@@ -9,6 +9,7 @@ import msgspec
 from headway.cli.refused import Refused, refusing
 from headway.cli.report import print_comparison, print_result, print_scaled
 from headway.cli.running import run_policies, run_scaled
+from headway.cli.sections import example
 from headway.sim.chart import check_chart, write_chart
 from headway.sim.policies import POLICIES
 from headway.sim.scenario import Scenario
@@ -32,7 +33,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
         return list(POLICIES) if self.is_comparison else [self.policy]
 
 
-@click.command()
+@click.command(epilog=example("headway simulate mine.toml --compare"))
 @click.argument("scenario", type=click.Path(path_type=Path))
 @click.option(
     "--policy",

@@ -7,8 +7,7 @@ import click
 import msgspec
 
 from headway.cli.refused import Refused, refusing
-from headway.cli.watching import watching
-from headway.runtime.verify import Verification
+from headway.cli.sections import example
 from headway.store.errors import NotAStore, SchemaUnknown, StoreError, StoreFailed
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.place import owner_of
@@ -30,7 +29,7 @@ class Report(msgspec.Struct):
     """All of them; the list may be cut off."""
 
 
-@click.command()
+@click.command(epilog=example("headway verify headway-data/headway.db --live"))
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--json", "is_json", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--quiet", "is_quiet", is_flag=True, help="No progress bar.")
@@ -78,6 +77,9 @@ def _refuse(path: Path, *, is_live: bool) -> None:
 
 
 def _report(path: Path, *, is_quiet: bool) -> Report:
+    from headway.cli.watching import watching
+    from headway.runtime.verify import Verification
+
     shown: list[str] = []
     count = 0
     with watching(is_quiet=is_quiet) as advance:

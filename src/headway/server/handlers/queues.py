@@ -61,7 +61,8 @@ def show(call: Call) -> Plan:
 def put(call: Call) -> Plan:
     """Set all rules of a queue; it is made if it is not there.
 
-    What is left out gets its default. Jobs that wait follow the new rules at once.
+    What is left out gets its default. Jobs that wait follow the new rules at once; only
+    a job that came while its window was closed keeps the time it was given then.
     """
     config = config_of(call.queue, call.body)
     return Asked([Configure(config), ShowQueue(call.queue)], _changed)

@@ -1,18 +1,29 @@
 """Schedules: a job at every tick of a cron expression."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
-from headway.core.commands import Changed, DropSchedule, PutSchedule
+from msgspec import structs
+
+from headway.core.commands import (
+    Accepted,
+    Changed,
+    DropSchedule,
+    Enqueue,
+    PutSchedule,
+)
 from headway.core.cron import Missed, Schedule
 from headway.runtime.listing import ListSchedules, ScheduleList, ScheduleView
 from headway.server.call import NOTHING, Call, answer
 from headway.server.handlers.queues import Paging
-from headway.server.plans import Asked, Plan, ask, good, made
+from headway.server.plans import Plan, ask, made
 from headway.server.problems import Refused
 from headway.server.routing import Route
 from headway.server.scopes import Verb
 from headway.server.shapes import spec_of
 from headway.wire import operations as wire
+from headway.wire.jobs import Accepted as AcceptedJobs
+from headway.wire.jobs import AcceptedJob
 
 
 def list_all(call: Call) -> Plan:
@@ -70,18 +81,57 @@ def drop(call: Call) -> Plan:
     return ask(DropSchedule(call.queue, call.params["name"]), told)
 
 
+def pause(call: Call) -> Plan:
+    """No tick of a schedule enqueues anything until it is resumed."""
+    return _found(call, lambda one: _hold(call, one, is_paused=True))
+
+
+def resume(call: Call) -> Plan:
+    """Go on with a schedule; ticks that were missed meanwhile follow its policy."""
+    return _found(call, lambda one: _hold(call, one, is_paused=False))
+
+
+def run_now(call: Call) -> Plan:
+    """Enqueue the job of a schedule at once, beside its ticks."""
+
+    def told(one: ScheduleView) -> Plan:
+        command = Enqueue(call.queue, [one.schedule.spec])
+
+        def accepted(got: Accepted) -> Plan:
+            jobs = [AcceptedJob(call.ids.job(got.seqs[0]), got.waits_ms[0])]
+            return answer(AcceptedJobs(jobs, got.duplicates), 201)
+
+        return ask(command, accepted)
+
+    return _found(call, told)
+
+
+def _hold(call: Call, one: ScheduleView, *, is_paused: bool) -> Plan:
+    schedule = structs.replace(one.schedule, is_paused=is_paused)
+    return ask(PutSchedule(schedule), lambda _: _one(call))
+
+
 def _one(call: Call) -> Plan:
+    return _found(call, lambda one: answer(_shown(one)))
+
+
+def _found(call: Call, then: Callable[[ScheduleView], Plan]) -> Plan:
     name = call.params["name"]
 
-    def told(answers: list[Any]) -> Plan:
-        found: ScheduleList = good(answers[0])
+    def told(found: ScheduleList) -> Plan:
         for one in found.schedules:
             if one.schedule.name == name:
-                return answer(_shown(one))
-        raise Refused("unknown_schedule")
+                return then(one)
+        raise Refused("unknown_schedule", f"there is no schedule {name[:80]!r}")
 
-    before = (call.queue, name[:-1])
-    return Asked([ListSchedules(call.queue, before, 1_000)], told)
+    return ask(ListSchedules(call.queue, (call.queue, _before(name)), 1_000), told)
+
+
+def _before(name: str) -> str:
+    """Something between a name and the names before it, or nearly so."""
+    last = ord(name[-1]) - 1
+    is_text = last >= 0 and not 0xD800 <= last <= 0xDFFF
+    return name[:-1] + chr(last) + "\U0010ffff" if is_text else name[:-1]
 
 
 def _page(call: Call, found: ScheduleList) -> Plan:
@@ -153,6 +203,25 @@ ROUTES: Final = (
             "zone": "Europe/London",
             "job": {"kind": "report"},
         },
+    ),
+    *(
+        _route(
+            "POST",
+            f"{_NAMED}/{word}",
+            handler,
+            Verb.MANAGE,
+            answers={200: wire.ScheduleShown},
+            problems=("unknown_queue", "unknown_schedule"),
+        )
+        for word, handler in (("pause", pause), ("resume", resume))
+    ),
+    _route(
+        "POST",
+        f"{_NAMED}/run",
+        run_now,
+        Verb.MANAGE,
+        answers={201: AcceptedJobs},
+        problems=("unknown_queue", "unknown_schedule", "queue_full", "no_share"),
     ),
     _route(
         "DELETE",

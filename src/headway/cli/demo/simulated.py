@@ -1,4 +1,4 @@
-"""`headway demo`: a look at what Headway does, in less than half a minute."""
+"""`headway demo --simulated`: an overload in virtual time, and its chart."""
 
 from contextlib import ExitStack
 from importlib.resources import as_file, files
@@ -7,7 +7,6 @@ from typing import Final
 
 import click
 
-from headway.cli.refused import refusing
 from headway.cli.report import print_comparison
 from headway.cli.running import run_policies
 from headway.sim.chart import write_chart
@@ -24,22 +23,13 @@ webhook wait no longer than it must.
 """
 
 
-@click.command()
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("out"),
-    show_default=True,
-    help="Folder for the chart.",
-)
-def demo(out: Path) -> None:
-    """Simulate an overload under three policies, and draw it."""
-    with refusing():
-        scenario = _scenario()
-        results = run_policies(scenario, POLICIES, seed=None, is_quiet=False)
-        out.mkdir(parents=True, exist_ok=True)
-        chart = out / "overload.html"
-        write_chart(chart, results)
+def show_simulated(out: Path) -> None:
+    """Simulates an overload under three policies, and draws it."""
+    scenario = _scenario()
+    results = run_policies(scenario, POLICIES, seed=None, is_quiet=False)
+    out.mkdir(parents=True, exist_ok=True)
+    chart = out / "overload.html"
+    write_chart(chart, results)
     click.echo(_STORY)
     print_comparison(results)
     click.echo(f"\nThe chart is in {chart}: open it in a browser.")
@@ -50,7 +40,7 @@ def demo(out: Path) -> None:
 def _scenario() -> Scenario:
     """The packaged copy, or the one of the checkout that this file lies in."""
     packaged = files("headway.sim") / "scenarios" / SCENARIO
-    checkout = Path(__file__).parents[3] / "examples" / "scenarios" / SCENARIO
+    checkout = Path(__file__).parents[4] / "examples" / "scenarios" / SCENARIO
     with ExitStack() as stack:
         if packaged.is_file():
             return load_scenario(stack.enter_context(as_file(packaged)))

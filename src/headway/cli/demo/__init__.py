@@ -1,0 +1,1 @@
+"""`headway demo`: a real server, workers and traffic, to be looked at."""
