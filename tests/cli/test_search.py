@@ -1,8 +1,18 @@
 """Searches, timelines and advice, as the command line shows them."""
 
 import json
+from itertools import count
+
+import pytest
 
 from tests.cli.conftest import Call
+
+NUMBERS = count()
+
+
+@pytest.fixture
+def queue() -> str:
+    return f"found{next(NUMBERS)}"
 
 
 def test_jobs_are_found_when_the_index_has_them(call: Call, queue: str) -> None:

@@ -7,10 +7,7 @@ import click
 import msgspec
 
 from headway.cli.refused import Refused, refusing
-from headway.cli.report import print_comparison, print_result, print_scaled
-from headway.cli.running import run_policies, run_scaled
 from headway.cli.sections import example
-from headway.sim.chart import check_chart, write_chart
 from headway.sim.policies import POLICIES
 from headway.sim.scenario import Scenario
 from headway.sim.scenario_file import SEED_MAX, load_scenario
@@ -70,7 +67,10 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 )
 @click.option("--quiet", "is_quiet", is_flag=True, help="No progress bar.")
 def simulate(scenario: Path, **options: Any) -> None:
-    """Run SCENARIO.toml in virtual time and show which promises were kept."""
+    """Run SCENARIO.toml and show which promises were kept.
+
+    It runs the real scheduler, in virtual time.
+    """
     wish = Wish(**options)
     if wish.policy not in POLICIES:
         raise Refused(f"no policy {wish.policy!r}; known: {', '.join(POLICIES)}")
@@ -88,6 +88,10 @@ def simulate(scenario: Path, **options: Any) -> None:
 
 def _show_scaled(path: Path, wish: Wish) -> object:
     """Runs with as many workers as are wanted; answers what there is as JSON."""
+    from headway.cli.report import print_scaled
+    from headway.cli.running import run_scaled
+    from headway.sim.chart import write_chart
+
     with refusing():
         loaded = _loaded(path, wish)
         scaled = run_scaled(loaded, seed=wish.seed, is_quiet=wish.is_quiet)
@@ -100,6 +104,10 @@ def _show_scaled(path: Path, wish: Wish) -> object:
 
 def _show_results(path: Path, wish: Wish) -> object:
     """Runs with the scenario's own workers; answers what there is as JSON."""
+    from headway.cli.report import print_comparison, print_result
+    from headway.cli.running import run_policies
+    from headway.sim.chart import write_chart
+
     with refusing():
         loaded = _loaded(path, wish)
         results = run_policies(
@@ -117,6 +125,8 @@ def _show_results(path: Path, wish: Wish) -> object:
 
 
 def _loaded(path: Path, wish: Wish) -> Scenario:
+    from headway.sim.chart import check_chart
+
     loaded = load_scenario(path)
     if wish.chart is not None:
         check_chart(wish.chart)

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -9,8 +10,9 @@ import msgspec
 from headway.cli.refused import refusing
 from headway.core.durations import parse_ms
 from headway.core.errors import BadValue
-from headway.server.scopes import parse_scopes
-from headway.server.tokens import Kept, TokenFile, wall_ms
+
+if TYPE_CHECKING:
+    from headway.server.tokens import Kept
 
 _data = click.option(
     "--data",
@@ -23,7 +25,7 @@ _data = click.option(
 
 @click.group()
 def token() -> None:
-    """Make, list and revoke the tokens by which a server knows its callers.
+    """Make, list and revoke tokens for callers.
 
     A server that runs takes notice within a second or two. With the first token it is
     open to nobody else any more.
@@ -46,6 +48,9 @@ def create(data: Path, name: str, scopes: tuple[str, ...], expires: str | None) 
 
     Verbs are enqueue, work, reply, read, manage, operate and metrics.
     """
+    from headway.server.scopes import parse_scopes
+    from headway.server.tokens import TokenFile, wall_ms
+
     with refusing():
         now_ms = wall_ms()
         expires_ms = None
@@ -64,6 +69,8 @@ def create(data: Path, name: str, scopes: tuple[str, ...], expires: str | None) 
 @click.option("--json", "is_json", is_flag=True, help="As JSON.")
 def list_(data: Path, is_json: bool) -> None:
     """Tell which tokens there are. Secrets are not kept, and so not told."""
+    from headway.server.tokens import TokenFile, wall_ms
+
     with refusing():
         tokens = TokenFile(data).read()
     if is_json:
@@ -89,6 +96,8 @@ def list_(data: Path, is_json: bool) -> None:
 @click.argument("name")
 def revoke(data: Path, name: str) -> None:
     """Take a token back: whoever has it is refused from now on."""
+    from headway.server.tokens import TokenFile
+
     with refusing():
         left = TokenFile(data).revoke(name)
     click.echo(f"{name} is revoked")
@@ -100,7 +109,7 @@ def revoke(data: Path, name: str) -> None:
         )
 
 
-def _life(token: Kept, now_ms: int) -> str:
+def _life(token: "Kept", now_ms: int) -> str:
     created = f"made {_day(token.created_ms)}"
     if token.expires_ms is None:
         return f"{created}, does not expire"
