@@ -98,6 +98,8 @@ class Asking:
             return
         if self._lease is not None:
             self._desk.ended(self)
+            # The future knows us: together we would wait for the collector of cycles.
+            self._lease = None
         if not self._is_abandoned:
             self._done(self._answers)
 

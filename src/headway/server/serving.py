@@ -1,6 +1,7 @@
 """A server's life: open the store, answer, and stop so that nothing is lost."""
 
 import asyncio
+import gc
 import resource
 import signal
 import socket
@@ -79,6 +80,10 @@ class Server:
                 loop.add_signal_handler(name, self._stop.set)
             address = _address(listener.sockets[0], settings)
             self._started(address, keyring)
+            # What is there by now is there to stay: the collector of cycles would walk
+            # it again and again, for 50 ms each time.
+            gc.collect()
+            gc.freeze()
             ready(address)
             aside += [
                 loop.create_task(indexing.run()),
