@@ -1,6 +1,6 @@
 """One call as a handler sees it, and what handlers have in common."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -23,7 +23,8 @@ class Facilities(msgspec.Struct):
     finder: Finder
     default_queue: str
     """The queue of the four simple endpoints."""
-    openapi: bytes = b"{}"
+    describe: Callable[[], bytes] = bytes
+    """Makes the description of the API."""
     is_stopping: bool = False
 
 

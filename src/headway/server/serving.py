@@ -8,6 +8,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 from headway.core.commands import Configure
@@ -26,13 +27,14 @@ from headway.server.http.message import Response
 from headway.server.ids import Ids, signing_key
 from headway.server.indexing import Indexing
 from headway.server.log import Watcher
-from headway.server.openapi import describe
 from headway.server.problems import of_http
 from headway.server.routing import Router
 from headway.server.settings import INDEX, STORE, Settings
 from headway.server.tokens import Keyring, TokenFile
 
 BACKLOG: Final = 4_096
+SETTLED_S: Final = 0.2
+"""When everything that a server is made of has been made."""
 KEY: Final = "signing.key"
 SWITCH_S: Final = 0.0005
 """How long a thread may keep the interpreter while another waits for it: the owner
@@ -80,11 +82,8 @@ class Server:
                 loop.add_signal_handler(name, self._stop.set)
             address = _address(listener.sockets[0], settings)
             self._started(address, keyring)
-            # What is there by now is there to stay: the collector of cycles would walk
-            # it again and again, for 50 ms each time.
-            gc.collect()
-            gc.freeze()
             ready(address)
+            loop.call_later(SETTLED_S, _settle)
             aside += [
                 loop.create_task(indexing.run()),
                 loop.create_task(keep_house(desk)),
@@ -126,7 +125,7 @@ class Server:
         settings = self._settings
         ids = Ids(settings.partition, signing_key(settings.data / KEY))
         finder = Finder(settings.data / INDEX)
-        return Facilities(ids, finder, settings.default_queue, describe(ROUTES))
+        return Facilities(ids, finder, settings.default_queue, _described)
 
     def _keyring(self) -> Keyring:
         settings = self._settings
@@ -163,6 +162,23 @@ class Server:
         while connections.open and loop.time() < until_s:
             await asyncio.sleep(0.01)
         connections.abort()
+
+
+def _settle() -> None:
+    """What is there by now is there to stay.
+
+    The collector of cycles would walk it again and again, for 50 ms each time.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+@cache
+def _described() -> bytes:
+    """Made when it is first asked for: it would take a tenth of the start."""
+    from headway.server.openapi import describe
+
+    return describe(ROUTES)
 
 
 def serve(settings: Settings, ready: Callable[[str], None]) -> None:

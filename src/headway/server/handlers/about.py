@@ -37,7 +37,7 @@ def readyz(call: Call) -> Plan:
 
 def openapi(call: Call) -> Plan:
     """This description."""
-    return Response(200, call.facilities.openapi)
+    return Response(200, call.facilities.describe())
 
 
 ROUTES: Final = (
