@@ -14,7 +14,7 @@ from headway.core.limits import RateGauge
 from headway.core.partition import Partition
 from headway.core.states import JobState
 from headway.core.turn import Turn
-from headway.runtime import owner, reading, recovery
+from headway.runtime import owner, recovery, scanning
 from headway.runtime.journal import Journal
 from headway.runtime.records import (
     Heading,
@@ -259,7 +259,7 @@ def forgets_attempts(patch: pytest.MonkeyPatch) -> None:
         job.attempt = 0
         return job
 
-    for module in (recovery, reading):
+    for module in (recovery, scanning):
         patch.setattr(module, "unpack_job", read)
 
 
@@ -336,5 +336,5 @@ def mixes_payloads_up(patch: pytest.MonkeyPatch) -> None:
             job.spec = msgspec.structs.replace(job.spec, payload=b"?")
         return job
 
-    for module in (recovery, reading):
+    for module in (recovery, scanning):
         patch.setattr(module, "unpack_job", read)
