@@ -30,19 +30,29 @@ def test_scenario_example_runs(tmp_path: Path) -> None:
     assert chart.read_text().lower().startswith("<!doctype html>")
 
 
+def test_first_example_runs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block("python"), "README.md", "exec"), {"__name__": "shop"})
+    assert capsys.readouterr().out == "welcome, Ada\n"
+
+
 def test_embedded_example_runs(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(block("python"), "README.md", "exec"), {})
+    exec(compile(block("python", 1), "README.md", "exec"), {})
     assert capsys.readouterr().out == "b'welcome, Ada' for acme\n"
 
 
 def test_core_example_runs() -> None:
     names: dict[str, object] = {}
-    exec(compile(block("python", 1), "README.md", "exec"), names)
+    exec(compile(block("python", 2), "README.md", "exec"), names)
     job = names["job"]
     assert getattr(job, "state", None) == "done"
 

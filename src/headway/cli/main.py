@@ -9,6 +9,7 @@ from headway.cli.sections import Sections
 SECTIONS: Final = {
     "Serve": {
         "serve": "headway.cli.serve:serve",
+        "worker": "headway.cli.worker:worker",
         "token": "headway.cli.token:token",
         "verify": "headway.cli.verify:verify",
         "backup": "headway.cli.backup:backup",

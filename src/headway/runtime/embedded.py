@@ -43,12 +43,27 @@ class _Caller:
         self._link = link
 
 
+def ask(link: Link, request: Request[T]) -> T:
+    """The answer to a request, read; a broken rule is raised."""
+    return _read(request, _submit(link, request.ask).result())
+
+
+async def ask_async(link: Link, request: Request[T]) -> T:
+    """The same for asyncio. A lease that is cancelled while it waits takes no job."""
+    future = _submit(link, request.ask)
+    try:
+        return _read(request, await asyncio.wrap_future(future))
+    except asyncio.CancelledError:
+        if isinstance(request.ask, Lease):
+            give_back(link, request.ask, future)
+        raise
+
+
 def _blocking(
     verb: Callable[P, Request[T]],
 ) -> Callable[Concatenate["_Caller", P], T]:
     def call(self: "_Caller", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        request = verb(*args, **kwargs)
-        return _read(request, _submit(self._link, request.ask).result())
+        return ask(self._link, verb(*args, **kwargs))
 
     call.__doc__ = verb.__doc__
     call.__name__ = verb.__name__
@@ -59,14 +74,7 @@ def _awaited(
     verb: Callable[P, Request[T]],
 ) -> Callable[Concatenate["_Caller", P], Awaitable[T]]:
     async def call(self: "_Caller", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        request = verb(*args, **kwargs)
-        future = _submit(self._link, request.ask)
-        try:
-            return _read(request, await asyncio.wrap_future(future))
-        except asyncio.CancelledError:
-            if isinstance(request.ask, Lease):
-                give_back(self._link, request.ask, future)
-            raise
+        return await ask_async(self._link, verb(*args, **kwargs))
 
     call.__doc__ = verb.__doc__
     call.__name__ = verb.__name__

@@ -5,11 +5,9 @@ from typing import Any
 import msgspec
 
 from headway.core import config as core
-from headway.core import retry as core_retry
-from headway.core.durations import format_ms, parse_ms
-from headway.core.windows import WindowSet
+from headway.core.durations import parse_ms
 from headway.server.shapes import ms_of, retry_of, windows_of
-from headway.wire import jobs, queues
+from headway.wire import queues
 
 
 def config_of(name: str, rules: queues.QueueRules) -> core.QueueConfig:
@@ -40,33 +38,6 @@ def config_of(name: str, rules: queues.QueueRules) -> core.QueueConfig:
     )
 
 
-def rules_of(config: core.QueueConfig) -> queues.QueueRules:
-    """The rules as they could be set again."""
-    return queues.QueueRules(
-        weight=config.weight,
-        order=config.order.value,  # type: ignore[arg-type]  # levels is for comparisons
-        fair_by=config.fair_by.value,
-        slo=format_ms(config.slo_ms),
-        slos=[format_ms(slo_ms) for slo_ms in config.slos_ms],
-        priority=config.priority,
-        cost=config.cost,
-        lease=format_ms(config.lease_ms),
-        timeout=format_ms(config.timeout_ms),
-        lifetime=format_ms(config.lifetime_ms),
-        attempts=config.attempts_max,
-        retry=_retry_shown(config.retry),
-        windows=_windows_shown(config.windows),
-        limits=[_limit_shown(limit) for limit in config.limits],
-        margin=None if config.margin_ms is None else format_ms(config.margin_ms),
-        floor=config.floor,
-        slot_share=config.slot_share,
-        max_length=config.max_length,
-        idempotency_window=format_ms(config.idempotency_window_ms),
-        early_reply=format_ms(config.early_reply_ms),
-        early_replies=config.early_replies_max,
-    )
-
-
 def merged(rules: queues.QueueRules, changes: dict[str, Any]) -> queues.QueueRules:
     """The rules with some of them changed; null takes a rule back to its default."""
     values = msgspec.to_builtins(rules)
@@ -89,46 +60,3 @@ def _limit_of(limit: queues.Limit) -> core.Limit:
             return core.Shares(
                 limit.name, limit.max, limit.by, limit.percent, limit.lending
             )
-
-
-def _limit_shown(limit: core.Limit) -> queues.Limit:
-    match limit:
-        case core.Concurrency():
-            return queues.ConcurrencyLimit(limit.name, limit.max, limit.per)
-        case core.Rate():
-            period = format_ms(limit.period_ms)
-            return queues.RateLimit(
-                limit.name, limit.count, period, limit.burst, limit.per
-            )
-        case core.Shares():
-            return queues.ShareLimit(
-                limit.name, limit.max, limit.by, limit.percent, limit.is_lending
-            )
-
-
-def _retry_shown(retry: core_retry.Retry) -> jobs.Retry:
-    match retry:
-        case core_retry.Fixed():
-            return jobs.FixedRetry(format_ms(retry.delay_ms))
-        case core_retry.Exponential():
-            first, most = format_ms(retry.first_ms), format_ms(retry.max_ms)
-            return jobs.ExponentialRetry(first, most, retry.factor, retry.jitter)
-        case core_retry.Delays():
-            return jobs.DelaysRetry([format_ms(delay) for delay in retry.delays_ms])
-        case core_retry.GiveUp():
-            return jobs.NoRetry()
-        case core_retry.WithPayload():
-            return _retry_shown(retry.then)
-
-
-def _windows_shown(windows: WindowSet | None) -> list[jobs.Window] | None:
-    if windows is None:
-        return None
-    return [
-        jobs.Window(f"{_clock(one.start_minute)}-{_clock(one.end_minute)}", one.zone)
-        for one in windows.windows
-    ]
-
-
-def _clock(minute: int) -> str:
-    return f"{minute // 60:02}:{minute % 60:02}"

@@ -22,9 +22,10 @@ from headway.server.call import Call, answer
 from headway.server.plans import Asked, Plan, ask, good
 from headway.server.problems import Refused
 from headway.server.routing import Route
-from headway.server.rules import config_of, merged, rules_of
+from headway.server.rules import config_of, merged
 from headway.server.scopes import Verb
 from headway.wire import queues as wire
+from headway.wire.shown import rules_of
 from headway.wire.values import Given, Name
 
 PageSize = Annotated[int, Meta(ge=1, le=1_000)]

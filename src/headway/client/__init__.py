@@ -1,0 +1,1 @@
+"""The client of a server: blocking, and for asyncio. It knows nothing of handlers."""

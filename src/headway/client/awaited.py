@@ -1,0 +1,149 @@
+"""The client for asyncio: a few connections that are kept, on httptools."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import islice
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from headway.client import calls
+from headway.client.calls import Call
+from headway.client.errors import Unreachable
+from headway.client.origin import ANSWER_S, CONNECT_S, TRIES, Origin, delays_s
+from headway.client.stream import Stream
+from headway.core.errors import RuleBroken
+
+P = ParamSpec("P")
+T = TypeVar("T")
+IDLE_MAX: Final = 16
+UNDO_S: Final = 2.0
+"""How long the answer to a call that was cancelled is waited for."""
+
+
+def _asked(
+    verb: Callable[P, Call[T]],
+) -> Callable[Concatenate["AsyncClient", P], Awaitable[T]]:
+    async def ask(self: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.ask(verb(*args, **kwargs))
+
+    ask.__doc__ = verb.__doc__
+    ask.__name__ = verb.__name__
+    return ask
+
+
+class AsyncClient:
+    """A server, for one event loop. `tries` is how often a call is sent."""
+
+    def __init__(
+        self, url: str, token: str | None = None, *, tries: int = TRIES
+    ) -> None:
+        self._origin = Origin(url, token)
+        self._tries = tries
+        self._idle: list[Stream] = []
+        self._undoing: set[asyncio.Task[None]] = set()
+        lines = [f"{name}: {value}" for name, value in self._origin.headers.items()]
+        self._common = "\r\n".join(lines)
+
+    enqueue = _asked(calls.enqueue)
+    reply = _asked(calls.reply)
+    schedule = _asked(calls.schedule)
+    configure = _asked(calls.configure)
+    lease = _asked(calls.lease)
+    ack = _asked(calls.ack)
+    extend = _asked(calls.extend)
+    release = _asked(calls.release)
+    nack = _asked(calls.nack)
+    wait = _asked(calls.wait)
+
+    async def ask(self, call: Call[T]) -> T:
+        """Sends the call until it is answered, or has been sent often enough.
+
+        All calls may be repeated: what was done already is known by its key or token,
+        and jobs of a lease that nobody heard of come back when it ends.
+        """
+        pauses = islice(delays_s(), self._tries - 1)
+        while True:
+            try:
+                return await self._once(call)
+            except Unreachable:
+                pause_s = next(pauses, None)
+                if pause_s is None:
+                    raise
+                await asyncio.sleep(pause_s)
+
+    async def close(self) -> None:
+        """What was cancelled on the way is taken back first."""
+        if self._undoing:
+            await asyncio.wait(self._undoing)
+        for stream in self._idle:
+            stream.close()
+        self._idle.clear()
+
+    async def _once(self, call: Call[T]) -> T:
+        stream = await self._stream()
+        head = (
+            f"{call.method} {call.path} HTTP/1.1\r\n{self._common}\r\n"
+            f"content-length: {len(call.body)}\r\n\r\n"
+        )
+        asked = asyncio.ensure_future(stream.ask(head.encode(), call.body))
+        try:
+            await asyncio.wait({asked}, timeout=call.wait_s + ANSWER_S)
+        except asyncio.CancelledError:
+            self._abandon(call, stream, asked)
+            raise
+        if not asked.done():
+            stream.close()
+            asked.cancel()
+            raise Unreachable(f"no answer from {self._origin.url} in time")
+        try:
+            status, body = asked.result()
+        except OSError as error:
+            stream.close()
+            text = f"no answer from {self._origin.url} ({error})"
+            raise Unreachable(text) from error
+        self._keep(stream)
+        return self._origin.read(call, status, body)
+
+    async def _stream(self) -> Stream:
+        while self._idle:
+            stream = self._idle.pop()
+            if stream.is_open:
+                return stream
+        origin = self._origin
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                _, made = await loop.create_connection(
+                    Stream, origin.host, origin.port, ssl=origin.context
+                )
+        except (OSError, TimeoutError) as error:
+            text = f"no connection to {origin.url} ({str(error) or 'timed out'})"
+            raise Unreachable(text) from error
+        return made
+
+    def _keep(self, stream: Stream) -> None:
+        if stream.is_open and len(self._idle) < IDLE_MAX:
+            self._idle.append(stream)
+        else:
+            stream.close()
+
+    def _abandon(self, call: Call[Any], stream: Stream, asked: Any) -> None:
+        """The caller is gone; an answer that is on its way may have to be undone."""
+        if call.undo is None:
+            stream.close()
+            return
+        stream.hang_up()
+        task = asyncio.ensure_future(self._undo(call, stream, asked))
+        self._undoing.add(task)
+        task.add_done_callback(self._undoing.discard)
+
+    async def _undo(self, call: Call[Any], stream: Stream, asked: Any) -> None:
+        try:
+            async with asyncio.timeout(UNDO_S):
+                status, body = await asked
+                undo = call.undo and call.undo(self._origin.read(call, status, body))
+                if undo is not None:
+                    await self._once(undo)
+        except (OSError, TimeoutError, Unreachable, RuleBroken):
+            return  # There was no answer, or its leases end by themselves.
+        finally:
+            stream.close()

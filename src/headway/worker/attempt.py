@@ -1,0 +1,200 @@
+"""One attempt at a job: the handler is called, and what comes of it becomes a value."""
+
+import asyncio
+import inspect
+import logging
+import traceback
+from base64 import b64decode
+from collections.abc import Callable
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, NamedTuple
+
+from msgspec import UNSET, Raw
+
+from headway.core.durations import parse_ms
+from headway.core.retry import GiveUp
+from headway.wire.work import Failure, Leased
+from headway.worker.handler import Handler
+from headway.worker.isolation import IsolatedFailure, run_isolated
+from headway.worker.outcomes import (
+    Bury,
+    Retry,
+    TimedOut,
+    Verdict,
+    WaitFor,
+    current,
+    too_long,
+)
+from headway.worker.payloads import Arguments, Unreadable
+from headway.worker.threads import Threads
+
+log: Final = logging.getLogger("headway.worker")
+ERROR_CHARACTERS_MAX: Final = 8_192
+"""Of an error's text; its first line and the end of its traceback are kept."""
+_LINE_MAX: Final = 1_024
+
+
+class Done(NamedTuple):
+    token: str
+
+
+class Waits(NamedTuple):
+    """The handler has asked somebody outside, and a reply will come."""
+
+    token: str
+    wait: WaitFor
+    is_done_on_reply: bool
+
+
+Outcome = Done | Failure | Waits
+
+
+async def attempt(
+    handler: Handler[..., Any] | None, job: Leased, threads: Threads
+) -> Outcome:
+    """Runs the job's handler. Raises CancelledError if this task is cancelled."""
+    if handler is None:
+        reason = f"no handler for kind {job.kind!r} in this worker"
+        return Failure(job.token, reason, bury=True)
+    try:
+        function, args, kwargs = called(handler, job)
+    except Unreadable as error:
+        return Failure(job.token, told(str(error)), bury=True)
+    current.set(job)
+    try:
+        if handler.is_isolated:
+            value = await run_isolated(handler, job)
+        else:
+            value = await _run(handler, partial(function, *args, **kwargs), threads)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return await _failed(handler, job, error, threads)
+    except BaseException as error:  # it harms its own job only
+        return await _failed(handler, job, error, threads)
+    if isinstance(value, WaitFor):
+        has_more = handler.continuation is not None
+        return Waits(job.token, value, not has_more)
+    return Done(job.token)
+
+
+def called(
+    handler: Handler[..., Any], job: Leased
+) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
+    """What is to be called, and with what."""
+    reply = _content(job.reply, job.reply_base64)
+    payload = _content(job.payload, job.payload_base64)
+    payload = b"{}" if payload in (None, b"null", b"") else payload
+    assert payload is not None
+    if reply is None:
+        return handler.function, *handler.arguments.read(payload)
+    if handler.continuation is None:
+        raise Unreadable(f"kind {handler.kind!r} has no on_reply to go on with")
+    arguments: Arguments = handler.reply_arguments
+    args, kwargs = arguments.read(payload)
+    return handler.continuation, [arguments.read_reply(reply), *args], kwargs
+
+
+def _content(plain: Any, base64: Any) -> bytes | None:
+    if plain is not UNSET:
+        return bytes(plain)
+    return None if base64 is UNSET else b64decode(base64)
+
+
+async def _run(
+    handler: Handler[..., Any], call: "partial[Any]", threads: Threads
+) -> Any:
+    timeout_s = handler.timeout_s
+    if asyncio.iscoroutinefunction(call.func):
+        return await _awaited(call, timeout_s)
+    errand = threads.start(call)
+    if timeout_s is not None:
+        await asyncio.wait({errand.outcome}, timeout=timeout_s)
+        if not errand.outcome.done() and threads.abandon(errand):
+            text = (
+                "its thread can't be stopped and is left to itself; another replaces it"
+            )
+            log.warning("%s: %s: %s", handler.kind, too_long(timeout_s), text)
+            raise TimedOut(f"{too_long(timeout_s)}; {text}")
+    value, error = await errand.outcome
+    if error is not None:
+        raise error
+    # A function may hide that it is async, behind a decorator for instance.
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _awaited(call: "partial[Any]", timeout_s: float | None) -> Any:
+    if timeout_s is None:
+        return await call()
+    try:
+        async with asyncio.timeout(timeout_s) as scope:
+            return await call()
+    except TimeoutError as error:
+        if scope.expired():
+            raise TimedOut(too_long(timeout_s)) from error
+        raise
+
+
+async def _failed(
+    handler: Handler[..., Any], job: Leased, error: BaseException, threads: Threads
+) -> Failure:
+    failure = Failure(job.token, error_text(error))
+    if handler.retry_logic is None:
+        return failure
+    asked = partial(handler.retry_logic, job, error, job.attempt)
+    verdict, broken = await threads.start(asked).outcome
+    if broken is None:
+        try:
+            _judge(handler, failure, verdict)
+            return failure
+        except Exception as unusable:  # the user's logic; told, not raised
+            broken = unusable
+    log.error("%s: its retry logic failed: %r", handler.kind, broken)
+    failure.error = told(f"{failure.error}\nIts retry logic failed: {broken!r}")
+    return failure
+
+
+def _judge(handler: Handler[..., Any], failure: Failure, verdict: Verdict) -> None:
+    match verdict:
+        case None:
+            return
+        case Retry(in_=delay, payload=payload):
+            if delay is not None:
+                failure.retry_in = parse_ms(delay, "in_")
+            if payload is not None:
+                failure.payload = Raw(handler.arguments.write((), payload))
+        case Bury(reason=reason):
+            failure.bury = True
+            if reason:
+                failure.error = told(f"{reason}\n{failure.error}")
+        case GiveUp():
+            failure.bury = True
+        case _ if verdict is GiveUp:
+            failure.bury = True
+        case _:
+            raise TypeError(f"{verdict!r} is no Retry, Bury or GiveUp")
+
+
+def error_text(error: BaseException) -> str:
+    """What went wrong in the first line, then the end of its traceback."""
+    if isinstance(error, TimedOut | IsolatedFailure):
+        return told(str(error))
+    line = "".join(traceback.format_exception_only(error)).strip()[:_LINE_MAX]
+    trace = error.__traceback__
+    while trace is not None and _is_ours(trace):
+        trace = trace.tb_next
+    text = "".join(traceback.format_exception(type(error), error, trace))
+    room = ERROR_CHARACTERS_MAX - len(line) - 8
+    return told(f"{line}\n{text if len(text) <= room else '…' + text[-room:]}")
+
+
+def _is_ours(trace: TracebackType) -> bool:
+    """Our own frames say nothing about the handler."""
+    return trace.tb_frame.f_globals.get("__package__") == __package__
+
+
+def told(text: str) -> str:
+    """Text that can be sent: not too long, and without half characters."""
+    return text[:ERROR_CHARACTERS_MAX].encode("utf-8", "replace").decode()

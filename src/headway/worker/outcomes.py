@@ -1,0 +1,67 @@
+"""What handlers and retry logic can say, beside returning and raising."""
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import Any, Final
+
+import msgspec
+
+from headway.core import retry as core_retry
+from headway.core.durations import format_ms, parse_ms
+from headway.core.retry import GiveUp
+from headway.wire.work import Leased
+
+Duration = int | str
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """Another attempt; what is left out is as the job's strategy says."""
+
+    in_: Duration | None = None
+    payload: Mapping[str, Any] | None = None
+    """Other arguments for the next attempt, by name: all of them."""
+
+
+class Bury(msgspec.Struct, frozen=True):
+    """No further attempt: to the dead letters, with this reason."""
+
+    reason: str = ""
+
+
+Verdict = Retry | Bury | GiveUp | type[GiveUp] | None
+"""None means: as the job's strategy says."""
+RetryLogic = Callable[[Leased, BaseException, int], Verdict]
+"""Given the job, its error and the attempt, counted from 1."""
+RetryOption = core_retry.Retry | RetryLogic
+
+
+class WaitFor(msgspec.Struct, frozen=True):
+    """Returned by a handler: its job gives its worker back and waits for a reply."""
+
+    key: str
+    timeout_ms: int
+
+
+def wait_for(key: str, timeout: Duration) -> WaitFor:
+    """To be returned by a handler: the job goes on when the reply for `key` is there.
+
+    It goes on in the handler's `on_reply`, or is done if there is none. Without a reply
+    in time the attempt has failed.
+    """
+    return WaitFor(key, parse_ms(timeout, "timeout"))
+
+
+class TimedOut(Exception):
+    """The handler ran for longer than its job may."""
+
+
+def too_long(timeout_s: float) -> str:
+    return f"timed out: ran for longer than {format_ms(round(timeout_s * 1_000))}"
+
+
+current: Final[ContextVar[Leased]] = ContextVar("headway-job")
+
+
+def current_job() -> Leased:
+    """The job that runs here; LookupError outside of a handler."""
+    return current.get()
