@@ -7,6 +7,7 @@ from typing import Final
 from zlib import crc32
 
 import headway
+from headway.core.job import JobSpec
 from headway.runtime.verbs import JobFields
 
 QUEUES: Final = ("mail", "calls")
@@ -63,5 +64,5 @@ def fields_of(name: str) -> JobFields:
     return fields
 
 
-def spec_of(name: str) -> headway.JobSpec:
+def spec_of(name: str) -> JobSpec:
     return headway.spec(payload_of(name), **fields_of(name))
