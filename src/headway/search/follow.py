@@ -20,13 +20,13 @@ from headway.store.errors import HistoryGone
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.reader import Reader, failure
 
-BATCH_BYTES: Final = 4 << 20
+BATCH_BYTES: Final = 1 << 20
 """History that is read at one go."""
-FULL_BYTES: Final = 1 << 20
+FULL_BYTES: Final = 1 << 18
 """A batch of more than this is followed by the next at once."""
 IDLE_S: Final = 0.1
 TELL_S: Final = 1.0
-NICENESS: Final = 10
+NICENESS: Final = 19
 TIDY_EVENTS: Final = 1_000
 """For so many events one step is made to drop what is kept no longer."""
 
@@ -136,9 +136,13 @@ def follow(
     follower = Follower(store, indexer)
     told_s, told = 0.0, 0
     try:
-        is_more = True
-        while not is_over(0.0 if is_more else IDLE_S):
+        pause_s = 0.0
+        while not is_over(pause_s):
+            began_s = time.monotonic()
             is_more = follower.step()
+            # Half the time it rests: what it writes is flushed by the same disk that
+            # others wait for.
+            pause_s = time.monotonic() - began_s if is_more else IDLE_S
             if indexer.place.next != told and time.monotonic() - told_s >= TELL_S:
                 told_s, told = time.monotonic(), indexer.place.next
                 tell(indexer)
