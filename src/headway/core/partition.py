@@ -4,7 +4,7 @@ One state machine in one order. It never waits, reads no clock and does no I/O.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from headway.core import (
     intake,
@@ -58,6 +58,8 @@ from headway.core.lane import Strand
 from headway.core.limits import RateGauge
 from headway.core.promise import Board, BoardMaker
 
+BOARDS_MAX: Final = 256
+"""Sets of queues that are shown at once; more only while callers wait for them."""
 Handler = Callable[[Book, Any, int], Answer | None]
 
 _HANDLERS: dict[type, Handler] = {
@@ -276,10 +278,25 @@ class Partition:
         if board is None:
             names = list(self.book.queues) if key is None else key
             shown = [self.book.queue(name) for name in names]
+            if len(self._boards) >= BOARDS_MAX:
+                self._forget_boards()
             board = self._boards[key] = self._make_board(key, self._stirred)
             for queue in shown:
                 queue.show_on(board)
         return board
+
+    def _forget_boards(self) -> None:
+        """Sets of queues that nobody waits for are shown anew when they are asked for.
+
+        Whatever becomes ready is posted on every board of its queue, so there must not
+        be one for every set that anybody ever thought of.
+        """
+        for key, board in list(self._boards.items()):
+            if key is not None and not board.waiters:
+                del self._boards[key]
+                self._stirred.pop(board, None)
+                for name in key:
+                    self.book.queues[name].boards.remove(board)
 
 
 def _longest_wait(board: Board) -> int:
