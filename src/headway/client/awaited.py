@@ -15,7 +15,7 @@ from headway.core.errors import RuleBroken
 P = ParamSpec("P")
 T = TypeVar("T")
 IDLE_MAX: Final = 16
-UNDO_S: Final = 2.0
+UNDO_S: Final = 10.0
 """How long the answer to a call that was cancelled is waited for."""
 
 
