@@ -42,7 +42,7 @@ def read(body: bytes, decoder: "msgspec.json.Decoder[Any]") -> Any:
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise _refused(error) from error
+        raise refused(error) from error
 
 
 def convert(values: dict[str, str], kind: Any) -> Any:
@@ -50,7 +50,7 @@ def convert(values: dict[str, str], kind: Any) -> Any:
     try:
         found = msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise _refused(error) from error
+        raise refused(error) from error
     for name in values:
         if getattr(found, name) is None:
             # Text is not null, whatever it says.
@@ -58,7 +58,8 @@ def convert(values: dict[str, str], kind: Any) -> Any:
     return found
 
 
-def _refused(error: Exception) -> Refused:
+def refused(error: Exception) -> Refused:
+    """What a body, a query or a rule is not, and the place where it is not."""
     text, _, place = str(error).partition(" - at `")
     place = place.removeprefix("key` in `").removesuffix("`")
     place = place.removeprefix("$").removeprefix(".")

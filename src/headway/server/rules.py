@@ -42,8 +42,8 @@ def merged(rules: queues.QueueRules, changes: dict[str, Any]) -> queues.QueueRul
     """The rules with some of them changed; null takes a rule back to its default."""
     values = msgspec.to_builtins(rules)
     for key, value in changes.items():
-        if value is None:
-            values.pop(key, None)
+        if value is None and key in values:
+            del values[key]
         else:
             values[key] = value
     return msgspec.convert(values, queues.QueueRules)

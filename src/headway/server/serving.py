@@ -52,7 +52,6 @@ class Server:
         self._settings = settings
         self._watch = watch
         self._stop = asyncio.Event()
-        self._connections: Connections | None = None
 
     async def run(self, ready: Callable[[str], None]) -> None:
         """Serves until it is told to stop; `ready` is told the address."""
@@ -103,9 +102,6 @@ class Server:
         finally:
             await asyncio.to_thread(door.close)
         self._watch.happened("stopped")
-
-    def stop(self) -> None:
-        self._stop.set()
 
     async def _prepare(self, desk: Desk) -> None:
         """The default queue is there from the start."""

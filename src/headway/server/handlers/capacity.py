@@ -18,9 +18,9 @@ from headway.server.routing import Route
 from headway.server.scopes import Verb
 from headway.wire import operations as wire
 from headway.wire.values import Duration, QueueName
+from headway.wire.work import QUEUES_MAX
 
 TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
-QUEUES_MAX: Final = 64
 _Names = Annotated[list[QueueName], Meta(min_length=1, max_length=QUEUES_MAX)]
 
 

@@ -52,10 +52,9 @@ def _named(call: Call, new: list[wire.NewJob]) -> list[wire.NewJob]:
 
 def _accepted(call: Call, got: Accepted) -> Plan:
     ids = call.ids
-    waits = getattr(got, "waits_ms", None) or [None] * len(got.seqs)
     jobs = [
         wire.AcceptedJob(ids.job(seq), wait_ms)
-        for seq, wait_ms in zip(got.seqs, waits, strict=True)
+        for seq, wait_ms in zip(got.seqs, got.waits_ms, strict=True)
     ]
     return answer(wire.Accepted(jobs, got.duplicates), 201)
 

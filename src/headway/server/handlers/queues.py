@@ -6,7 +6,6 @@ import msgspec
 from msgspec import Meta
 
 from headway.core.commands import Configure, Hold, SetHold, SetKind, SetTenant
-from headway.core.errors import UnknownQueue
 from headway.runtime.listing import (
     KindList,
     ListKinds,
@@ -18,6 +17,7 @@ from headway.runtime.listing import (
     TenantList,
 )
 from headway.runtime.views import QueueCounts
+from headway.server.bodies import refused
 from headway.server.call import Call, answer
 from headway.server.plans import Asked, Plan, ask, good
 from headway.server.problems import Refused
@@ -76,8 +76,7 @@ def patch(call: Call) -> Plan:
         try:
             rules = merged(rules_of(view.config), call.body)
         except msgspec.ValidationError as error:
-            text, _, place = str(error).partition(" - at `$.")
-            raise Refused("bad_value", text, place.removesuffix("`")) from error
+            raise refused(error) from error
         config = config_of(call.queue, rules)
         return Asked([Configure(config), ShowQueue(call.queue)], _changed)
 
@@ -166,10 +165,7 @@ def _hold(call: Call, hold: Hold, *, is_on: bool) -> Plan:
 
 def _changed(answers: list[Any]) -> Plan:
     good(answers[0])
-    view = answers[1]
-    if isinstance(view, UnknownQueue):
-        raise view
-    return answer(_shown(good(view)))
+    return answer(_shown(good(answers[1])))
 
 
 def _shown(view: QueueView) -> wire.QueueShown:
