@@ -18,6 +18,7 @@ from headway.server.guard import Guard
 from headway.server.http.message import Request, Response
 from headway.server.ids import Ids
 from headway.server.log import Watcher
+from headway.server.past import Past
 from headway.server.plans import Plan
 from headway.server.problems import of_error
 from headway.server.routing import Route, Router
@@ -192,7 +193,12 @@ def test_a_handler_that_breaks_tells_no_value_to_log_or_caller() -> None:
     async def ask() -> None:
         desk = Desk(NoLink(), asyncio.get_running_loop())
         guard = Guard(Open(), "127.0.0.1", ())
-        facilities = Facilities(Ids("p1", bytes(32)), Finder(Path("none")), "default")
+        facilities = Facilities(
+            Ids("p1", bytes(32)),
+            Finder(Path("none")),
+            Past(Path("none"), "p1"),
+            "default",
+        )
         app = App(Router([route]), desk, guard, facilities, Watcher("info", stream))
         headers = {b"host": b"localhost"}
         body = CANARY.encode()

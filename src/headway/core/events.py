@@ -26,6 +26,8 @@ class Enqueued(Event, tag="enqueue"):
     priority: int
     cost: int
     labels: dict[str, str] | None = None
+    weight: float | None = None
+    """What it set its tenant's weight to."""
 
 
 class Promoted(Event, tag="promote"):
@@ -51,6 +53,8 @@ class Leased(Event, tag="lease"):
     wait_ms: int
     held_ms: int
     lease_until_ms: int
+    is_again: bool = False
+    """It was started before in the same wait, and came back lost or released."""
 
 
 class Extended(Event, tag="extend"):
@@ -62,6 +66,8 @@ class Acked(Event, tag="ack"):
 
     attempt: int
     run_ms: int
+    token: int = 0
+    """The lease that ended with it, here and below; 0 means that none did."""
 
 
 class Retried(Event, tag="retry"):
@@ -72,6 +78,7 @@ class Retried(Event, tag="retry"):
     reason: str
     text: str
     run_at_ms: int
+    token: int = 0
 
 
 class Released(Event, tag="release"):
@@ -79,6 +86,7 @@ class Released(Event, tag="release"):
 
     attempt: int
     run_ms: int
+    token: int = 0
 
 
 class Lost(Event, tag="lose"):
@@ -86,6 +94,7 @@ class Lost(Event, tag="lose"):
 
     attempt: int
     run_ms: int
+    token: int = 0
 
 
 class Waited(Event, tag="wait"):
@@ -95,6 +104,7 @@ class Waited(Event, tag="wait"):
     run_ms: int
     reply_key: str
     wait_until_ms: int
+    token: int = 0
 
 
 class Replied(Event, tag="reply"):
@@ -108,7 +118,7 @@ class Replied(Event, tag="reply"):
 
 
 class Cancelled(Event, tag="cancel"):
-    pass
+    token: int = 0
 
 
 class CancelRequested(Event, tag="cancel_request"):
@@ -118,6 +128,8 @@ class CancelRequested(Event, tag="cancel_request"):
 class Expired(Event, tag="expire"):
     """Its lifetime was over."""
 
+    token: int = 0
+
 
 class Buried(Event, tag="bury"):
     """To the dead letters, with the reason of its last error."""
@@ -125,6 +137,7 @@ class Buried(Event, tag="bury"):
     attempt: int
     reason: str
     text: str
+    token: int = 0
 
 
 class Redriven(Event, tag="redrive"):
@@ -152,6 +165,8 @@ class RuleChanged(msgspec.Struct, array_like=True, tag="rule", gc=False):
     at_ms: int
     queue: str
     what: str
+    rule: bytes = b""
+    """The whole rule as it is now, packed as a fact; empty if it is gone."""
 
 
 class Ticked(msgspec.Struct, array_like=True, tag="tick", gc=False):

@@ -73,6 +73,7 @@ def redrive(book: Book, command: Redrive, now_ms: int) -> Changed:
     job.is_cleared = False
     job.reply = None
     job.run_at_ms = now_ms
+    job.started_ms = 0
     job.expires_ms = now_ms + _lifetime_ms(queue, job.spec)
     book.write(job, events.Redriven(now_ms, *life.whose(job)))
     life.make_ready(book, queue, job, now_ms)
@@ -166,6 +167,7 @@ def _accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -
         job.priority,
         job.cost,
         spec.labels,
+        spec.weight,
     )
     book.write(job, enqueued)
     if job.run_at_ms <= now_ms:

@@ -91,6 +91,7 @@ class Job(msgspec.Struct, eq=False):
     timeout_left_ms: int = 0
     """What a continuation has left of its attempt; 0 means that none is under way."""
     started_ms: int = 0
+    """When it was last started in this wait; 0 means not yet."""
     worker: str = ""
     is_cancel_requested: bool = False
     reply_key: str = ""
@@ -120,6 +121,8 @@ class Job(msgspec.Struct, eq=False):
     """What it adds to its tenant's want of slots, in millionths."""
     is_over: bool = False
     """It was started although its tenant was over its share."""
+    ended_token: int = 0
+    """The lease that has just ended, until history is told why."""
     is_cleared: bool = False
     """The queue's throttler has said that it may start."""
 

@@ -77,7 +77,8 @@ def release(book: Book, command: Release, now_ms: int) -> Settled:
             cancelled.append(token)
             _cancel_ended(book, job, now_ms)
             continue
-        released = events.Released(now_ms, *life.whose(job), job.attempt, run_ms)
+        job.ended_token = 0
+        released = events.Released(now_ms, *life.whose(job), job.attempt, run_ms, token)
         job.attempt -= 1
         book.write(job, released)
         life.give_back_ready(book, job, now_ms)
@@ -124,11 +125,12 @@ def _lose(book: Book, job: Job, now_ms: int) -> None:
     if job.attempt >= job.attempts_max:
         life.bury(book, job, error, now_ms)
         return
-    book.write(job, events.Lost(now_ms, *life.whose(job), job.attempt, run_ms))
+    token = life.told_token(job)
+    book.write(job, events.Lost(now_ms, *life.whose(job), job.attempt, run_ms, token))
     life.give_back_ready(book, job, now_ms)
 
 
 def _cancel_ended(book: Book, job: Job, now_ms: int) -> None:
     """Its lease is over already: the cancel that was asked for takes hold."""
     life.leave(book, job, JobState.CANCELLED)
-    book.write(job, events.Cancelled(now_ms, *life.whose(job)))
+    book.write(job, events.Cancelled(now_ms, *life.whose(job), life.told_token(job)))

@@ -45,6 +45,7 @@ def lease(book: Book, job: Job, until_ms: int, worker: str, now_ms: int) -> None
     job.state = LEASED
     job.token = book.last_token
     job.worker = worker
+    is_again = job.started_ms != 0
     job.started_ms = now_ms
     job.lease_until_ms = until_ms
     timeout_ms = job.timeout_left_ms
@@ -73,6 +74,7 @@ def lease(book: Book, job: Job, until_ms: int, worker: str, now_ms: int) -> None
         wait_ms,
         held_ms,
         until_ms,
+        is_again,
     )
     book.write(job, leased)
 
@@ -91,6 +93,7 @@ def end_lease(
     """
     queue = book.queues[job.queue]
     del book.leases[job.token]
+    job.ended_token = job.token
     job.token = 0
     job.lease_until_ms = 0
     queue.leased -= 1
@@ -119,6 +122,7 @@ def finish(book: Book, job: Job, now_ms: int) -> None:
         spec.kind,
         job.attempt,
         run_ms,
+        job.ended_token,
     )
     book.write(job, acked)
 
@@ -161,7 +165,9 @@ def retry_or_bury(
         error.reason,
         error.text,
         job.run_at_ms,
+        told_token(job),
     )
+    job.started_ms = 0
     book.write(job, retried)
     make_scheduled(book, queue, job, now_ms)
 
@@ -169,7 +175,9 @@ def retry_or_bury(
 def bury(book: Book, job: Job, error: JobError, now_ms: int) -> None:
     """To the dead letters, with everything it has."""
     _die(book, job)
-    buried = events.Buried(now_ms, *whose(job), job.attempt, error.reason, error.text)
+    buried = events.Buried(
+        now_ms, *whose(job), job.attempt, error.reason, error.text, told_token(job)
+    )
     book.write(job, buried)
 
 
@@ -178,14 +186,14 @@ def expire(book: Book, job: Job, now_ms: int) -> None:
     detach(book, job, now_ms)
     keep_error(job, JobError(now_ms, job.attempt, "expired"))
     _die(book, job)
-    book.write(job, events.Expired(now_ms, *whose(job)))
+    book.write(job, events.Expired(now_ms, *whose(job), told_token(job)))
 
 
 def cancel(book: Book, job: Job, now_ms: int) -> None:
     """Gone by request. A leased job is cancelled when its lease ends."""
     detach(book, job, now_ms)
     leave(book, job, JobState.CANCELLED)
-    book.write(job, events.Cancelled(now_ms, *whose(job)))
+    book.write(job, events.Cancelled(now_ms, *whose(job), told_token(job)))
 
 
 def discard(book: Book, job: Job, now_ms: int) -> None:
@@ -218,6 +226,12 @@ def whose(job: Job) -> tuple[int, int, str, int, str, str]:
     """What every event says of its job."""
     spec = job.spec
     return job.seq, job.generation, job.queue, job.slo_ms, spec.tenant, spec.kind
+
+
+def told_token(job: Job) -> int:
+    """The lease that has just ended, told once; 0 if the job held none."""
+    token, job.ended_token = job.ended_token, 0
+    return token
 
 
 def opening_ms(job: Job, config: QueueConfig, at_ms: int) -> int:

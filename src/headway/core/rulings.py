@@ -1,10 +1,11 @@
 """What operators and users rule: configuration, holds, tenants, kinds, verdicts."""
 
-from headway.core import defaults, events, intake, life
+from headway.core import defaults, events, facts, intake, life
 from headway.core.book import Book
 from headway.core.commands import (
     Changed,
     Configure,
+    Fact,
     FactKind,
     Hold,
     Judge,
@@ -242,9 +243,12 @@ def _check_cap(cap: int | None) -> None:
 
 def _note(book: Book, kind: FactKind, queue: str, what: str, now_ms: int) -> None:
     """The rule changed: to be written, and told to history."""
+    fact: Fact = kind, queue, ""
     if kind is FactKind.QUEUE:
         book.know(kind, queue)
     else:
         book.know(kind, queue, what)
+        fact = kind, queue, what
         what = f"{kind} {what}"
-    book.decision.events.append(events.RuleChanged(now_ms, queue, what))
+    rule = facts.pack(book, fact) or b""
+    book.decision.events.append(events.RuleChanged(now_ms, queue, what, rule))

@@ -31,7 +31,13 @@ def wait(book: Book, command: Wait, now_ms: int) -> Changed:
     queue.waiting += 1
     replies.wait(key, job)
     waited = events.Waited(
-        now_ms, *life.whose(job), job.attempt, run_ms, key, job.wait_until_ms
+        now_ms,
+        *life.whose(job),
+        job.attempt,
+        run_ms,
+        key,
+        job.wait_until_ms,
+        life.told_token(job),
     )
     book.write(job, waited)
     early = replies.take_early(key, now_ms)
@@ -84,6 +90,7 @@ def _resolve(
         return
     # The continuation is a new wait for a worker, and so a new promise.
     job.run_at_ms = now_ms
+    job.started_ms = 0
     job.credit_ms = 0
     job.timeout_left_ms = max(1, job.timeout_at_ms - now_ms)
     job.timeout_at_ms = 0
@@ -93,4 +100,4 @@ def _resolve(
 def _cancel_instead(book: Book, job: Job, now_ms: int) -> None:
     book.dispatch.give_back(job, now_ms)
     life.leave(book, job, JobState.CANCELLED)
-    book.write(job, events.Cancelled(now_ms, *life.whose(job)))
+    book.write(job, events.Cancelled(now_ms, *life.whose(job), life.told_token(job)))

@@ -6,6 +6,7 @@ from typing import Final
 from headway.core import facts
 from headway.core.book import Book
 from headway.core.commands import Decision
+from headway.core.errors import BadValue
 from headway.core.job import Job
 from headway.core.lane import Lane
 from headway.core.queue import Queue
@@ -37,6 +38,8 @@ READER_FACT: Final = "reader"
 CHECKPOINT_COMMITS: Final = 256
 CHECKPOINT_BYTES: Final = 8 << 20
 """A checkpoint comes after so many commits, or so much history."""
+READERS_MAX: Final = 64
+"""Readers of history that it is kept for."""
 
 Place = tuple[int, bytes, int, int]
 
@@ -75,10 +78,13 @@ class Journal:
 
     def follow(self, name: str, position: int | None) -> bool:
         """A reader of history is so far, or gone. False if it was cut off before."""
-        known = self.keeper.readers.pop(name, None)
+        readers = self.keeper.readers
+        if position is not None and name not in readers and len(readers) >= READERS_MAX:
+            raise BadValue("reader", name, f"there are {READERS_MAX} already")
+        known = readers.pop(name, None)
         blob = None
         if position is not None:
-            reader = self.keeper.readers[name] = Reader(position)
+            reader = readers[name] = Reader(position)
             blob = encode(reader)
         self._said.append((READER_FACT, pack_name("", name), blob))
         return known is None or not known.is_cut_off

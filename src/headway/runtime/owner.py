@@ -22,6 +22,7 @@ from headway.core.commands import (
     Purge,
     StartBulk,
 )
+from headway.core.errors import BadValue
 from headway.core.job import Job
 from headway.core.memory import Bounds, tidy
 from headway.core.partition import Partition
@@ -173,9 +174,8 @@ class Owner:
                     others.append(ask)
                 case Purge():
                     commands.append(self._bulks.for_purge(ask))
-                case Follow(reader=name, position=position):
-                    told = self._journal.follow(name, position)
-                    answers.append((ask, Changed(int(told))))
+                case Follow():
+                    answers.append((ask, self._follow(ask)))
                 case _ if isinstance(ask, _LOOKS):
                     others.append(ask)
                 case _:
@@ -195,6 +195,12 @@ class Owner:
             self._decide(fetched, now_ms, answers)
         answers += [(query, self._look(query)) for query in others]
         return answers
+
+    def _follow(self, ask: Follow) -> Reply:
+        try:
+            return Changed(int(self._journal.follow(ask.reader, ask.position)))
+        except BadValue as error:
+            return error
 
     def _look(self, query: Ask) -> Reply:
         """By what is durable now."""

@@ -9,6 +9,7 @@ from headway.search.finder import Finder
 from headway.server.bodies import convert
 from headway.server.http.message import Request, Response
 from headway.server.ids import Ids
+from headway.server.past import Past
 from headway.server.problems import Refused
 from headway.server.routing import Route
 from headway.server.scopes import Bearer, Verb
@@ -21,6 +22,7 @@ class Facilities(msgspec.Struct):
 
     ids: Ids
     finder: Finder
+    past: Past
     default_queue: str
     """The queue of the four simple endpoints."""
     describe: Callable[[], bytes] = bytes

@@ -34,7 +34,8 @@ _TAGS: Final = {
     "queues": "Queues, their rules, tenants and kinds.",
     "dead": "Dead letters: list, redrive, discard.",
     "schedules": "Jobs at every tick of a cron expression.",
-    "operations": "Bulk operations, history and capacity.",
+    "operations": "Bulk operations and capacity.",
+    "history": "Everything that happened, by number, for those who read all of it.",
     "records": "One simple queue by four endpoints.",
     "about": "Health, metrics and this description.",
 }

@@ -27,6 +27,7 @@ from headway.server.http.message import Response
 from headway.server.ids import Ids, signing_key
 from headway.server.indexing import Indexing
 from headway.server.log import Watcher
+from headway.server.past import Past
 from headway.server.problems import of_http
 from headway.server.routing import Router
 from headway.server.settings import INDEX, STORE, Settings
@@ -99,6 +100,7 @@ class Server:
             await asyncio.gather(*aside, return_exceptions=True)
             app.close()
             facilities.finder.close()
+            facilities.past.close()
         finally:
             await asyncio.to_thread(door.close)
         self._watch.happened("stopped")
@@ -121,7 +123,8 @@ class Server:
         settings = self._settings
         ids = Ids(settings.partition, signing_key(settings.data / KEY))
         finder = Finder(settings.data / INDEX)
-        return Facilities(ids, finder, settings.default_queue, _described)
+        past = Past(settings.data / STORE, settings.partition)
+        return Facilities(ids, finder, past, settings.default_queue, _described)
 
     def _keyring(self) -> Keyring:
         settings = self._settings

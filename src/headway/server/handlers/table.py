@@ -6,6 +6,7 @@ from headway.server.handlers import (
     about,
     capacity,
     dead,
+    history,
     jobs,
     operations,
     queues,
@@ -24,6 +25,7 @@ ROUTES: Final = (
     *schedules.ROUTES,
     *operations.ROUTES,
     *capacity.ROUTES,
+    *history.ROUTES,
     *records.ROUTES,
     *about.ROUTES,
 )

@@ -1,0 +1,86 @@
+"""History names the lease that ended, and tells a first start from a repeated one."""
+
+import msgspec
+
+from headway.core import events
+from headway.core.commands import Ack, Nack, Release, Reply, SetTenant, Wait
+from headway.core.config import QueueConfig
+from headway.core.facts import QueueFact, TenantFact
+from headway.core.job import JobSpec
+from headway.core.retry import Fixed
+from tests.core.machine import Machine
+
+QUEUE = QueueConfig(name="q", lease_ms=10_000, retry=Fixed(delay_ms=0))
+
+
+def told(machine: Machine, *kinds: type[events.Event]) -> list[events.Event]:
+    return [event for event in machine.events if isinstance(event, kinds)]
+
+
+def test_each_end_of_a_lease_names_its_token() -> None:
+    machine = Machine(QUEUE)
+    machine.put("q", JobSpec(attempts_max=9))
+    (job,) = machine.lease()
+    tokens = [job.token]
+    machine.ask(Release([job.token]))
+    (job,) = machine.lease()
+    tokens.append(job.token)
+    machine.pass_ms(10_001)
+    (job,) = machine.lease()
+    tokens.append(job.token)
+    machine.ask(Nack(job.token, "oh"))
+    (job,) = machine.lease()
+    tokens.append(job.token)
+    machine.ask(Wait(job.token, "k", 5_000))
+    machine.ask(Reply("q", "k", b"1"))
+    (job,) = machine.lease()
+    tokens.append(job.token)
+    machine.ask(Ack([job.token]))
+    ends = told(
+        machine,
+        events.Released,
+        events.Lost,
+        events.Retried,
+        events.Waited,
+        events.Acked,
+    )
+    assert [event.token for event in ends] == tokens  # type: ignore[attr-defined]
+
+
+def test_what_ends_no_lease_names_none() -> None:
+    machine = Machine(QUEUE)
+    machine.put("q", JobSpec(attempts_max=1))
+    (job,) = machine.lease()
+    machine.ask(Wait(job.token, "k", 5_000))
+    machine.pass_ms(5_001)
+    (buried,) = told(machine, events.Buried)
+    assert isinstance(buried, events.Buried)
+    assert (buried.reason, buried.token) == ("no reply", 0)
+
+
+def test_a_start_in_the_same_wait_is_told_as_one_again() -> None:
+    machine = Machine(QUEUE)
+    machine.put("q", JobSpec(attempts_max=9))
+    (job,) = machine.lease()
+    machine.ask(Release([job.token]))
+    (job,) = machine.lease()
+    machine.pass_ms(10_001)
+    (job,) = machine.lease()
+    machine.ask(Nack(job.token, "oh"))
+    (job,) = machine.lease()
+    machine.ask(Wait(job.token, "k", 5_000))
+    machine.ask(Reply("q", "k", b"1"))
+    machine.lease()
+    starts = told(machine, events.Leased)
+    again = [event.is_again for event in starts]  # type: ignore[attr-defined]
+    assert again == [False, True, True, False, False]
+
+
+def test_a_changed_rule_is_told_whole() -> None:
+    machine = Machine(QUEUE)
+    machine.ask(SetTenant("q", "acme", weight=2.5))
+    configured, weighed = (
+        event for event in machine.events if isinstance(event, events.RuleChanged)
+    )
+    assert msgspec.msgpack.decode(configured.rule, type=QueueFact).config == QUEUE
+    assert msgspec.msgpack.decode(weighed.rule, type=TenantFact).weight == 2.5
