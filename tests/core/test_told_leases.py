@@ -3,7 +3,7 @@
 import msgspec
 
 from headway.core import events
-from headway.core.commands import Ack, Nack, Release, Reply, SetTenant, Wait
+from headway.core.commands import Ack, Cancel, Nack, Release, Reply, SetTenant, Wait
 from headway.core.config import QueueConfig
 from headway.core.facts import QueueFact, TenantFact
 from headway.core.job import JobSpec
@@ -84,3 +84,30 @@ def test_a_changed_rule_is_told_whole() -> None:
     )
     assert msgspec.msgpack.decode(configured.rule, type=QueueFact).config == QUEUE
     assert msgspec.msgpack.decode(weighed.rule, type=TenantFact).weight == 2.5
+
+
+def test_a_wait_that_ends_without_a_start_is_told() -> None:
+    machine = Machine(QUEUE)
+    first, second = machine.put("q", JobSpec(), JobSpec(delay_ms=5_000))
+    machine.ask(Cancel(second))
+    (job,) = machine.lease()
+    assert job.seq == first
+    machine.ask(Cancel(first))
+    machine.ask(Nack(job.token, "oh"))
+    unstarted, started = told(machine, events.Cancelled)
+    assert isinstance(unstarted, events.Cancelled)
+    assert isinstance(started, events.Cancelled)
+    assert unstarted.unstarted_ms == machine.now_ms + 5_000
+    assert (started.token, started.unstarted_ms) == (1, 0)
+
+
+def test_a_reply_tells_how_long_it_was_waited_for() -> None:
+    machine = Machine(QUEUE)
+    machine.put("q", JobSpec())
+    (job,) = machine.lease()
+    machine.ask(Wait(job.token, "k", 5_000))
+    machine.pass_ms(1_234)
+    machine.ask(Reply("q", "k", b"1"))
+    (replied,) = told(machine, events.Replied)
+    assert isinstance(replied, events.Replied)
+    assert replied.waited_ms == 1_234

@@ -38,6 +38,7 @@ class Rescheduled(Event, tag="reschedule"):
     """A throttler put a ready job off until `run_at_ms`."""
 
     run_at_ms: int
+    unstarted_ms: int = 0
 
 
 class Leased(Event, tag="lease"):
@@ -115,10 +116,15 @@ class Replied(Event, tag="reply"):
     """The reply was there before the job waited for it."""
     is_done: bool
     """The job ended with it; else it goes on, ready again."""
+    waited_ms: int = 0
+    """How long the job had waited for it."""
 
 
 class Cancelled(Event, tag="cancel"):
     token: int = 0
+    unstarted_ms: int = 0
+    """When the wait was or would have been due to begin that ends here without a
+    start; 0 means that there is none. Also above and below."""
 
 
 class CancelRequested(Event, tag="cancel_request"):
@@ -129,6 +135,7 @@ class Expired(Event, tag="expire"):
     """Its lifetime was over."""
 
     token: int = 0
+    unstarted_ms: int = 0
 
 
 class Buried(Event, tag="bury"):
@@ -138,6 +145,7 @@ class Buried(Event, tag="bury"):
     reason: str
     text: str
     token: int = 0
+    unstarted_ms: int = 0
 
 
 class Redriven(Event, tag="redrive"):

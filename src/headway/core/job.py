@@ -99,6 +99,8 @@ class Job(msgspec.Struct, eq=False):
     """Another payload than the spec says, for the next attempt."""
     reply: bytes | None = None
     wait_until_ms: int = 0
+    waiting_ms: int = 0
+    """Since when it waits for a reply."""
     is_done_on_reply: bool = False
     errors: tuple[JobError, ...] = ()
     charge: int = 0

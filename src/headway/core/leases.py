@@ -133,4 +133,4 @@ def _lose(book: Book, job: Job, now_ms: int) -> None:
 def _cancel_ended(book: Book, job: Job, now_ms: int) -> None:
     """Its lease is over already: the cancel that was asked for takes hold."""
     life.leave(book, job, JobState.CANCELLED)
-    book.write(job, events.Cancelled(now_ms, *life.whose(job), life.told_token(job)))
+    book.write(job, events.Cancelled(now_ms, *life.whose(job), *life.told_end(job)))

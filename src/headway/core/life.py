@@ -176,7 +176,7 @@ def bury(book: Book, job: Job, error: JobError, now_ms: int) -> None:
     """To the dead letters, with everything it has."""
     _die(book, job)
     buried = events.Buried(
-        now_ms, *whose(job), job.attempt, error.reason, error.text, told_token(job)
+        now_ms, *whose(job), job.attempt, error.reason, error.text, *told_end(job)
     )
     book.write(job, buried)
 
@@ -186,14 +186,14 @@ def expire(book: Book, job: Job, now_ms: int) -> None:
     detach(book, job, now_ms)
     keep_error(job, JobError(now_ms, job.attempt, "expired"))
     _die(book, job)
-    book.write(job, events.Expired(now_ms, *whose(job), told_token(job)))
+    book.write(job, events.Expired(now_ms, *whose(job), *told_end(job)))
 
 
 def cancel(book: Book, job: Job, now_ms: int) -> None:
     """Gone by request. A leased job is cancelled when its lease ends."""
     detach(book, job, now_ms)
     leave(book, job, JobState.CANCELLED)
-    book.write(job, events.Cancelled(now_ms, *whose(job), told_token(job)))
+    book.write(job, events.Cancelled(now_ms, *whose(job), *told_end(job)))
 
 
 def discard(book: Book, job: Job, now_ms: int) -> None:
@@ -232,6 +232,11 @@ def told_token(job: Job) -> int:
     """The lease that has just ended, told once; 0 if the job held none."""
     token, job.ended_token = job.ended_token, 0
     return token
+
+
+def told_end(job: Job) -> tuple[int, int]:
+    """The lease that ended with the job, and the wait that ends without a start."""
+    return told_token(job), 0 if job.started_ms else job.run_at_ms
 
 
 def opening_ms(job: Job, config: QueueConfig, at_ms: int) -> int:

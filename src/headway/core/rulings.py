@@ -137,8 +137,13 @@ def judge(book: Book, command: Judge, now_ms: int) -> Changed:
                 raise BadValue("at_ms", command.at_ms, "must be before the year 10000")
             book.dispatch.remove(queue, job, now_ms)
             job.is_cleared = False
+            _, unstarted_ms = life.told_end(job)
             job.run_at_ms = max(command.at_ms, now_ms + 1)
-            book.write(job, events.Rescheduled(now_ms, *life.whose(job), job.run_at_ms))
+            job.started_ms = 0
+            later = events.Rescheduled(
+                now_ms, *life.whose(job), job.run_at_ms, unstarted_ms
+            )
+            book.write(job, later)
             life.make_scheduled(book, queue, job, now_ms)
         case Verdict.REFUSE:
             error = JobError(now_ms, job.attempt, "refused", command.text)

@@ -28,6 +28,7 @@ def wait(book: Book, command: Wait, now_ms: int) -> Changed:
     job.reply_key = key
     job.is_done_on_reply = command.is_done_on_reply
     job.wait_until_ms = now_ms + command.timeout_ms
+    job.waiting_ms = now_ms
     queue.waiting += 1
     replies.wait(key, job)
     waited = events.Waited(
@@ -81,7 +82,12 @@ def _resolve(
     book.write(
         job,
         events.Replied(
-            now_ms, *life.whose(job), job.reply_key, is_early, job.is_done_on_reply
+            now_ms,
+            *life.whose(job),
+            job.reply_key,
+            is_early,
+            job.is_done_on_reply,
+            now_ms - job.waiting_ms,
         ),
     )
     if job.is_done_on_reply:
@@ -100,4 +106,4 @@ def _resolve(
 def _cancel_instead(book: Book, job: Job, now_ms: int) -> None:
     book.dispatch.give_back(job, now_ms)
     life.leave(book, job, JobState.CANCELLED)
-    book.write(job, events.Cancelled(now_ms, *life.whose(job), life.told_token(job)))
+    book.write(job, events.Cancelled(now_ms, *life.whose(job), *life.told_end(job)))

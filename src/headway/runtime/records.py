@@ -49,6 +49,7 @@ class Change(msgspec.Struct, array_like=True, gc=False):
     payload: bytes | None = None
     reply: bytes | None = None
     errors: tuple[JobError, ...] = ()
+    waiting_ms: int = 0
 
 
 class Counts(msgspec.Struct, array_like=True):
@@ -126,6 +127,7 @@ def pack_change(job: Job, shift_ms: int = 0) -> bytes:
     if job.reply_key:
         change.reply_key = job.reply_key
         change.wait_until_ms = job.wait_until_ms
+        change.waiting_ms = job.waiting_ms
         change.is_done_on_reply = job.is_done_on_reply
         change.reply = job.reply
     if job.errors:
