@@ -1,0 +1,61 @@
+"""Errors of the pipeline.
+
+PipelineError
+├── NoSpark         the optional extra is not installed
+├── NoJava          there is no Java that Spark runs on
+├── LakeError       something is wrong with the tables
+│   ├── NoLake      there are none, or nothing was published yet
+│   ├── LakeFromFuture   a newer version wrote them
+│   └── LakeBusy    somebody else writes them
+├── HistoryGap      events are missing between what was read and what there is
+└── GateClosed      a batch broke a rule; its rows are in quarantine
+"""
+
+
+class PipelineError(Exception):
+    """Told to the user as it is, without a trace."""
+
+
+class NoSpark(PipelineError):
+    """`pip install headway[spark]` brings it."""
+
+
+class NoJava(PipelineError):
+    """Spark runs on Java 17 or 21."""
+
+
+class LakeError(PipelineError):
+    """Tables are not there, or not as they should be."""
+
+
+class NoLake(LakeError):
+    """There are no tables, or nothing was published yet."""
+
+
+class LakeFromFuture(LakeError):
+    """Tables were written by a newer version of Headway."""
+
+
+class LakeBusy(LakeError):
+    """Another pipeline has written to the same tables meanwhile."""
+
+
+class HistoryGap(PipelineError):
+    """Events that nobody can read any more, or that came twice."""
+
+
+class GateClosed(PipelineError):
+    """A batch broke a rule, and was not published."""
+
+
+def failure_of(error: Exception) -> PipelineError:
+    """What an executor met, told in one line: Spark tells it in a hundred."""
+    text = str(error)
+    for line in reversed(text.splitlines()):
+        name, _, told = line.strip().partition(": ")
+        kind = name.rpartition(".")[2]
+        if name.startswith("headway.") and told:
+            if kind == "HistoryGap":
+                return HistoryGap(told)
+            return PipelineError(f"{kind}: {told}")
+    return PipelineError(text.splitlines()[0] if text else type(error).__name__)

@@ -1,0 +1,1 @@
+"""Answers: small tables that add up, a day at a time."""

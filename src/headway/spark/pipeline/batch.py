@@ -1,0 +1,195 @@
+"""One batch: from events to tables, step by step, and the record that publishes it."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from deltalake.transaction import AddAction
+
+from headway.spark import silver
+from headway.spark.errors import GateClosed
+from headway.spark.gold.all import GOLD
+from headway.spark.gold.table import DAY, Facts, Gold
+from headway.spark.lake.lake import Lake
+from headway.spark.lake.published import Published
+from headway.spark.pipeline import gates
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+APPLICATION: Final = "headway-pipeline"
+Tell = Callable[[str], None]
+"""Hears of each step when it is about to be taken."""
+
+
+class Staged(msgspec.Struct):
+    """Files that a batch brings to a table, and those that they stand for."""
+
+    adds: list[AddAction]
+    removes: list[AddAction] = []
+
+
+class Batch:
+    """Takes the steps. Nothing of it is seen before the last one is taken."""
+
+    def __init__(
+        self, spark: "SparkSession", lake: Lake, before: Published, tell: Tell
+    ) -> None:
+        self._spark = spark
+        self._lake = lake
+        self._before = before
+        self._tell = tell
+        self._staged: dict[str, Staged] = {}
+        self._cached: list[DataFrame] = []
+
+    def run(self, events: "DataFrame") -> Published | None:
+        """The record of the batch, published; None if it brought nothing new."""
+        try:
+            return self._run(events)
+        finally:
+            for frame in self._cached:
+                frame.unpersist()
+
+    def _run(self, arrived: "DataFrame") -> Published | None:
+        before = self._before
+        bronze = self._stage("bronze.events", _unseen(arrived, before.vector))
+        if not bronze:
+            return None
+        events = self._lake["bronze.events"].frame(self._spark, bronze)
+        self._tell("check events")
+        reads = gates.continuity(events, before.vector)
+        whole = [
+            name
+            for name, read in reads.items()
+            if read.first == 1 or _is_whole(before, name)
+        ]
+        self._tell("check counts")
+        counts = gates.conservation(events, before.counts, whole)
+        jobs = self._stage_jobs(events, whole)
+        attempts = self._stage_attempts(events)
+        facts = Facts(events, jobs, attempts)
+        for gold in GOLD:
+            self._stage_gold(gold, facts)
+        record = Published(
+            batch=before.batch + 1,
+            at_ms=max([before.at_ms, *(read.at_ms for read in reads.values())]),
+            vector={
+                **before.vector,
+                **{name: read.before for name, read in reads.items()},
+            },
+            versions=self._commit(),
+            counts=counts,
+            events=before.events
+            + sum(read.before - read.first for read in reads.values()),
+        )
+        self._tell("publish")
+        self._lake.ledger.publish(record)
+        self._tell("published")
+        return record
+
+    def _stage_jobs(self, events: "DataFrame", whole: list[str]) -> "DataFrame":
+        table = self._lake["silver.open_jobs"]
+        buckets = [
+            row[0]
+            for row in events.where("job is not null")
+            .selectExpr(f"job div {silver.BUCKET}")
+            .distinct()
+            .collect()
+        ]
+        where = {"bucket": buckets}
+        carried = self._committed("silver.open_jobs", where)
+        known = self._cache(silver.merged(events, table.frame(self._spark, carried)))
+        self._tell("check jobs")
+        broken = gates.illegal(known, whole)
+        try:
+            gates.refuse(broken)
+        except GateClosed:
+            self._quarantine(events, broken)
+            raise
+        ended, still = silver.jobs(known)
+        self._stage("silver.open_jobs", still, carried)
+        files = self._stage("silver.jobs", ended)
+        return self._lake["silver.jobs"].frame(self._spark, files)
+
+    def _stage_attempts(self, events: "DataFrame") -> "DataFrame":
+        carried = self._committed("silver.open_leases")
+        known = self._lake["silver.open_leases"].frame(self._spark, carried)
+        ended, still = silver.attempts(events, known)
+        self._stage("silver.open_leases", still.coalesce(1), carried)
+        files = self._stage("silver.attempts", ended)
+        return self._lake["silver.attempts"].frame(self._spark, files)
+
+    def _stage_gold(self, gold: Gold, facts: Facts) -> None:
+        table = self._lake[gold.name]
+        new = self._cache(gold.rows(facts))
+        days = [row[0] for row in new.select(DAY).distinct().collect()]
+        if not days:
+            return
+        carried = self._committed(gold.name, {DAY: days})
+        known = table.frame(self._spark, carried)
+        rows = gold.added(known, new)
+        self._stage(gold.name, rows.repartition(1, DAY), carried)
+
+    def _committed(
+        self, name: str, where: dict[str, Any] | None = None
+    ) -> list[AddAction]:
+        """The files of a table as it was published."""
+        version = self._before.versions.get(name)
+        return [] if version is None else self._lake[name].files(version, where)
+
+    def _stage(
+        self, name: str, frame: "DataFrame", removes: list[AddAction] | None = None
+    ) -> list[AddAction]:
+        self._tell(f"write {name}")
+        adds = self._lake[name].stage(frame)
+        self._staged[name] = Staged(adds, removes or [])
+        return adds
+
+    def _commit(self) -> dict[str, int | None]:
+        versions = dict(self._before.versions)
+        batch = APPLICATION, self._before.batch + 1
+        for name, staged in self._staged.items():
+            if not staged.adds and not staged.removes:
+                continue
+            self._tell(f"commit {name}")
+            versions[name] = self._lake[name].commit(
+                staged.adds, removes=staged.removes, batch=batch
+            )
+        return versions
+
+    def _cache(self, frame: "DataFrame") -> "DataFrame":
+        self._cached.append(frame.persist())
+        return frame
+
+    def _quarantine(self, events: "DataFrame", broken: "DataFrame") -> None:
+        """Keeps the events of jobs that broke a rule, with the rule."""
+        from pyspark.sql import functions as F
+
+        table = self._lake.quarantine
+        keys = ["partition", "job", "generation"]
+        rules = broken.select(*keys, "broken")
+        rows = (
+            events.join(F.broadcast(rules), keys)
+            .withColumn("batch", F.lit(self._before.batch + 1))
+            .withColumn("quarantined_at", F.timestamp_millis(F.lit(_now_ms())))
+        )
+        table.commit(table.stage(rows), batch=(APPLICATION, self._before.batch + 1))
+
+
+def _unseen(events: "DataFrame", vector: dict[str, int]) -> "DataFrame":
+    """Without what is in the tables already, however often it is sent."""
+    from pyspark.sql import functions as F
+
+    seen = F.lit(False)
+    for partition, before in vector.items():
+        seen |= (F.col("partition") == partition) & (F.col("event") < before)
+    return events.where(~seen)
+
+
+def _is_whole(before: Published, partition: str) -> bool:
+    return all(one.is_whole for one in before.counts.get(partition, {}).values())
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1_000)

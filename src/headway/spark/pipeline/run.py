@@ -1,0 +1,111 @@
+"""Runs the pipeline: a stream of history into batches, once or again and again."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from headway.client import history
+from headway.client.blocking import Client
+from headway.spark.errors import PipelineError, failure_of
+from headway.spark.lake.lake import Lake
+from headway.spark.lake.published import Published
+from headway.spark.pipeline.batch import Batch, Tell
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CHECKPOINT = "_checkpoint"
+READER = "pipeline"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    url: str
+    token: str | None = None
+    reader: str = READER
+    """The name under which the server keeps history for this lake."""
+    events_per_batch: int = 2_000_000
+    events_per_task: int = 250_000
+    every_s: float | None = None
+    """None means: what there is now, and then it ends."""
+
+
+class Pipeline:
+    """One lake, fed from one server."""
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        lake: Lake,
+        settings: Settings,
+        tell: Tell = lambda _: None,
+        published: Callable[[Published], None] = lambda _: None,
+    ) -> None:
+        self._spark = spark
+        self._lake = lake
+        self._settings = settings
+        self._tell = tell
+        self._published = published
+        self.record = lake.ledger.last()
+        self._failure: PipelineError | None = None
+
+    def run(self) -> Published:
+        """Until everything is published that was there at the start, or for good."""
+        from pyspark.errors import StreamingQueryException
+
+        self._tell("heal")
+        self._lake.heal(self.record)
+        settings = self._settings
+        self._follow()
+        reader = (
+            self._spark.readStream.format("headway")
+            .option("url", settings.url)
+            .option("starts", msgspec.json.encode(self.record.vector).decode())
+            .option("eventsPerBatch", settings.events_per_batch)
+            .option("eventsPerTask", settings.events_per_task)
+        )
+        if settings.token is not None:
+            reader = reader.option("token", settings.token)
+        writer = (
+            reader.load()
+            .writeStream.foreachBatch(self._batch)
+            .option("checkpointLocation", self._lake.place.under(CHECKPOINT))
+        )
+        if settings.every_s is None:
+            query = writer.trigger(availableNow=True).start()
+        else:
+            query = writer.trigger(processingTime=f"{settings.every_s} seconds").start()
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            if self._failure is not None:
+                raise self._failure from None
+            raise failure_of(error) from error
+        finally:
+            query.stop()
+        return self.record
+
+    def _batch(self, arrived: "DataFrame", _: int) -> None:
+        """Spark's own number of a batch is of no meaning here."""
+        batch = Batch(self._spark, self._lake, self.record, self._tell)
+        try:
+            record = batch.run(arrived)
+        except PipelineError as error:
+            # What Spark makes of it says less, and on a hundred lines.
+            self._failure = error
+            raise
+        if record is not None:
+            self.record = record
+            self._follow()
+            self._published(record)
+
+    def _follow(self) -> None:
+        """The server may drop what is published here, and nothing else."""
+        settings = self._settings
+        client = Client(settings.url, settings.token)
+        try:
+            for one in client.ask(history.histories()):
+                position = self.record.vector.get(one.partition, one.first)
+                client.ask(history.follow(settings.reader, one.partition, position))
+        finally:
+            client.close()
