@@ -55,6 +55,18 @@ def test_one_key_is_one_job_within_its_window(
                 known[key] = (body, seq, machine.now_ms)
 
 
+def test_headers_tell_of_the_call_and_make_no_other_job() -> None:
+    """Invariant 19: a call that is repeated has another trace, and is the same job."""
+    machine = Machine(QUEUE)
+    first, again = (
+        machine.ask(Enqueue("q", [JobSpec(idempotency_key="k", headers=headers)]))
+        for headers in ({"traceparent": "one"}, {"traceparent": "two"})
+    )
+    assert isinstance(first, Accepted)
+    assert isinstance(again, Accepted)
+    assert (again.seqs, again.duplicates) == (first.seqs, 1)
+
+
 def test_a_key_is_known_after_its_job_is_done() -> None:
     """Invariant 19: an answer that was lost may be asked for again later."""
     machine = Machine(QUEUE)

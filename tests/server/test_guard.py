@@ -208,3 +208,13 @@ def test_other_headers_that_are_no_text_are_refused_by_their_own_rule(
 def test_an_idempotency_key_has_1_to_1024_characters(served: Served, key: str) -> None:
     answer = served.ask("POST", PATH, JOB, idempotency_key=key)
     assert (answer.status, answer.json["key"]) == (400, "Idempotency-Key")
+
+
+def test_repeated_request_with_another_trace_is_the_same_job(served: Served) -> None:
+    first, again = (
+        served.ask("POST", PATH, JOB, idempotency_key="once", traceparent=trace)
+        for trace in (f"00-{'a' * 32}-{'b' * 16}-01", f"00-{'c' * 32}-{'d' * 16}-01")
+    )
+    assert (first.status, again.status) == (201, 201)
+    assert again.json["jobs"][0]["id"] == first.json["jobs"][0]["id"]
+    assert again.json["duplicates"] == 1

@@ -1,5 +1,6 @@
 """An app for worker processes: what they did is written to a file."""
 
+import logging
 import os
 import signal
 import threading
@@ -23,6 +24,13 @@ def note(text: str) -> None:
 @app.job(queue="short")
 def short(number: int) -> None:
     note(str(number))
+
+
+@app.job(queue="talk", retry=headway.GiveUp())
+def talk(text: str) -> None:
+    logging.getLogger("shop").info("said %s", text, extra={"length": len(text)})
+    if text == "bad":
+        raise ValueError("as it was told")
 
 
 @app.job(queue="hang")

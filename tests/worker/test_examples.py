@@ -1,6 +1,7 @@
 """The examples run as they are, and say what they promise."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,12 +55,9 @@ def test_first_lines_of_the_guide_run(tmp_path: Path) -> None:
         timeout=120,
         check=False,
     )
-    assert sorted(done.stdout.splitlines()) == [
-        "welcome, Ada",
-        "welcome, Eve",
-        "welcome, you",
-        "welcome, you",
-    ]
+    # Handlers print from several threads: two lines may come before their ends.
+    greeted = re.findall(r"welcome, (Ada|Eve|you)", done.stdout)
+    assert sorted(greeted) == ["Ada", "Eve", "you", "you"]
 
 
 def test_every_example_is_run() -> None:

@@ -113,9 +113,22 @@ def test_second_sigterm_ends_at_once(place: Place, start: Start, notes: Notes) -
     assert (counts["ready"], counts["leased"]) == (1, 0)
 
 
-def with_patience(process: "subprocess.Popen[bytes]") -> None:
+def test_signals_that_come_while_it_ends_change_nothing(
+    place: Place, start: Start, notes: Notes
+) -> None:
+    enqueue(place, "short", "short", [{"number": 1}])
+    worker = start("--queues", "short")
+    until(lambda: notes.lines() == ["1"])
+    until_s = time.monotonic() + PATIENCE_S
+    while worker.poll() is None and time.monotonic() < until_s:
+        worker.send_signal(signal.SIGTERM)
+        with_patience(worker, 0.002)
+    assert worker.returncode == 0
+
+
+def with_patience(process: "subprocess.Popen[bytes]", wait_s: float = 0.2) -> None:
     try:
-        process.wait(0.2)
+        process.wait(wait_s)
     except subprocess.TimeoutExpired:
         return
 

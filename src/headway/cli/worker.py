@@ -3,13 +3,21 @@
 import importlib
 import logging
 import os
+import signal
 import sys
+from collections.abc import Awaitable
+from typing import Final
 
 import click
+import uvloop
 
 from headway.cli.refused import Refused, refusing
 from headway.cli.sections import example
 from headway.worker.app import App
+from headway.worker.log import start_log
+from headway.worker.reloading import CHANGED_STATUS, Reloading, wait_for_change
+
+log: Final = logging.getLogger("headway.worker")
 
 
 @click.command(epilog=example("headway worker shop.jobs:app --processes 4"))
@@ -41,6 +49,13 @@ from headway.worker.app import App
     show_default=True,
     help="After how long the jobs of a worker that died are another's.",
 )
+@click.option(
+    "--reload",
+    "is_reloading",
+    is_flag=True,
+    help="For development: start anew when code that is loaded has changed.",
+)
+@click.option("--watched", "is_watched", is_flag=True, hidden=True)
 def worker(
     *,
     place: str,
@@ -49,6 +64,8 @@ def worker(
     processes: int,
     grace: str,
     lease: str,
+    is_reloading: bool,
+    is_watched: bool,
 ) -> None:
     """Run the jobs of an app.
 
@@ -56,24 +73,56 @@ def worker(
     are taken, those that run have their grace, and the rest is given back. A second one
     ends it at once.
     """
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    start_log(sys.stderr)
     with refusing():
-        app = load(place)
-        if processes > 1:
+        # Code that is about to be mended may not load yet; otherwise it is known at once.
+        app = None if is_reloading else _loaded(place, is_watched)
+        if app is None or processes > 1:
             from headway.worker.fleet import Fleet
 
             options = ["--concurrency", str(concurrency), "--grace", grace]
             if queues is not None:
                 options += ["--queues", queues]
+            if is_reloading:
+                options.append("--watched")
             command = [sys.executable, "-m", "headway.cli.main", "worker", place]
             Fleet([*command, *options, "--lease", lease], processes).run()
             return
+        reloading = Reloading() if is_watched else None
+        if reloading is not None:
+            reloading.start()
         names = [name.strip() for name in (queues or "").split(",") if name.strip()]
         click.echo(f"headway worker {os.getpid()} runs {place}")
-        app.work(*names, concurrency=concurrency, grace=grace, lease=lease)
+        log.info("the worker starts", extra={"app": place, "concurrency": concurrency})
+        work = app.awork(*names, concurrency=concurrency, grace=grace, lease=lease)
+        uvloop.run(_until_over(work))
         app.close()
+        log.info("the worker has ended", extra={"app": place})
+        if reloading is not None and reloading.has_changed:
+            sys.exit(CHANGED_STATUS)
+
+
+async def _until_over(work: Awaitable[None]) -> None:
+    """Signals that come when it is over change nothing: it ends, and says so with 0."""
+    await work
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _loaded(place: str, is_watched: bool) -> App:
+    """The app. Watched code that can't be loaded is waited for until it is changed."""
+    try:
+        return load(place)
+    except Exception as error:
+        if not is_watched:
+            raise
+        if isinstance(error, click.ClickException):
+            log.error("%s", error.format_message())
+        else:
+            log.exception("%s can't be loaded", place)
+        if not wait_for_change(error):
+            raise
+        sys.exit(CHANGED_STATUS)
 
 
 def load(place: str) -> App:

@@ -55,5 +55,10 @@ class KeyBook:
 
 
 def fingerprint(spec: JobSpec) -> bytes:
-    """Of all that the caller said, the key included."""
+    """Of all that the caller said of the job, the key included.
+
+    Headers tell of the call, such as its trace, and are others when it is repeated.
+    """
+    if spec.headers is not None:
+        spec = msgspec.structs.replace(spec, headers=None)
     return blake2b(_encode(spec), digest_size=16).digest()

@@ -6,20 +6,19 @@ nor the path, which may hold one of them, but the route that it led to. Texts of
 unexpected errors may quote such values, so of those only types and places are told.
 """
 
-import json
 import logging
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 from headway.runtime.errors import OwnerStopped
 from headway.server.call import Call
 from headway.server.http.message import Request, Response
+from headway.wire.logline import log_line
 
 _FRAMES_MAX: Final = 30
 
@@ -28,10 +27,7 @@ class Lines(logging.Formatter):
     """A record as a line of JSON, escaped so that no terminal acts on it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(
-            timespec="milliseconds"
-        )
-        line: dict[str, Any] = {"at": at, "level": record.levelname.lower()}
+        line: dict[str, Any] = {}
         fields = getattr(record, "fields", None)
         if fields is None:
             # Of another library: its text may quote anything.
@@ -40,7 +36,7 @@ class Lines(logging.Formatter):
                 line |= told(record.exc_info[1])
         else:
             line |= {"event": record.getMessage(), **fields}
-        return json.dumps(line).replace("\x7f", "\\u007f")
+        return log_line(record.created, record.levelname, line)
 
 
 class _Quiet(logging.StreamHandler[TextIO]):

@@ -14,6 +14,7 @@ from headway.core.config import QueueConfig
 from headway.core.cron import Missed, Schedule
 from headway.core.errors import BadValue
 from headway.worker.handler import Bound, Handler
+from headway.worker.hooks import Hooks, Middleware
 from headway.worker.options import JobOptions
 from headway.worker.outcomes import Duration
 from headway.worker.payloads import written
@@ -46,6 +47,7 @@ class App:
         """The ways to the queue; a test may put others in their place."""
         self.handlers: dict[tuple[str, str], Handler[..., Any]] = {}
         """By queue and kind."""
+        self._hooks = Hooks()
 
     @overload
     def job(self, function: Callable[P, R], /) -> Handler[P, R]: ...
@@ -57,7 +59,7 @@ class App:
         """Makes a function a handler: `@app.job`, or with options."""
 
         def decorated(function: Callable[P, R]) -> Handler[P, R]:
-            handler = Handler(function, dict(options), lambda: self.ports)
+            handler = Handler(function, dict(options), lambda: self.ports, self._hooks)
             place = handler.queue, handler.kind
             if place in self.handlers:
                 rule = f"queue {handler.queue!r} has a handler of this kind already"
@@ -66,6 +68,10 @@ class App:
             return handler
 
         return decorated(*functions) if functions else decorated
+
+    def use(self, middleware: Middleware) -> None:
+        """From now on its hooks stand around every enqueue, run and failed attempt."""
+        self._hooks.use(middleware)
 
     def reply(self, queue: str, key: str, value: Any) -> str:
         """Gives the job that waits for this key its reply; tells what became of it."""
@@ -135,7 +141,8 @@ class App:
 
     def worker(self, settings: WorkerSettings) -> Worker:
         """A worker that its caller runs and stops."""
-        return Worker(self.handlers, self.ports.for_worker, settings)
+        port = self._hooks.port(self.ports.for_worker)
+        return Worker(self.handlers, port, settings)
 
     def close(self) -> None:
         self.ports.close()

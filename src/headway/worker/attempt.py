@@ -55,29 +55,36 @@ async def attempt(
 ) -> Outcome:
     """Runs the job's handler. Raises CancelledError if this task is cancelled."""
     if handler is None:
-        reason = f"no handler for kind {job.kind!r} in this worker"
-        return Failure(job.token, reason, bury=True)
+        return _buried(job, f"no handler for kind {job.kind!r} in this worker")
     try:
         function, args, kwargs = called(handler, job)
     except Unreadable as error:
-        return Failure(job.token, told(str(error)), bury=True)
+        return _buried(job, told(str(error)))
     current.set(job)
+    run = partial(_run, handler, partial(function, *args, **kwargs), threads)
+    if handler.is_isolated:
+        run = partial(run_isolated, handler, job)
     try:
-        if handler.is_isolated:
-            value = await run_isolated(handler, job)
+        if handler.hooks.runs:
+            value = await handler.hooks.around_run(job, run)
         else:
-            value = await _run(handler, partial(function, *args, **kwargs), threads)
+            value = await run()
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        return await _failed(handler, job, error, threads)
+        return await _fallen(handler, job, error, threads)
     except BaseException as error:  # it harms its own job only
-        return await _failed(handler, job, error, threads)
+        return await _fallen(handler, job, error, threads)
     if isinstance(value, WaitFor):
         has_more = handler.continuation is not None
         return Waits(job.token, value, not has_more)
     return Done(job.token)
+
+
+def _buried(job: Leased, reason: str) -> Failure:
+    log.error("job %s can't be run: %s", job.id, reason, extra={"of": job})
+    return Failure(job.token, reason, bury=True)
 
 
 def called(
@@ -135,6 +142,18 @@ async def _awaited(call: "partial[Any]", timeout_s: float | None) -> Any:
         if scope.expired():
             raise TimedOut(too_long(timeout_s)) from error
         raise
+
+
+async def _fallen(
+    handler: Handler[..., Any], job: Leased, error: BaseException, threads: Threads
+) -> Failure:
+    judged = _failed(handler, job, error, threads)
+    if handler.hooks.retries:
+        failure = await handler.hooks.around_retry(job, error, judged)
+    else:
+        failure = await judged
+    log.warning("an attempt failed: %s", failure.error.partition("\n")[0])
+    return failure
 
 
 async def _failed(

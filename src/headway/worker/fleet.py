@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Final
 
+from headway.worker.reloading import CHANGED_STATUS
+
 log: Final = logging.getLogger("headway.worker")
 LOOK_S: Final = 0.2
 FIRST_S: Final = 0.1
@@ -37,7 +39,7 @@ class Fleet:
                     member.look_after(self._command)
                 self._is_stopping.wait(LOOK_S)
             for member in self._members:
-                member.wait()
+                member.end()
         finally:
             for number, handler in kept.items():
                 signal.signal(number, handler)
@@ -56,6 +58,8 @@ class _Member:
         self._started_s = 0.0
         self._pause_s = FIRST_S
         self._not_before_s = 0.0
+        self._told: subprocess.Popen[bytes] | None = None
+        """The process that was sent a signal."""
 
     def look_after(self, command: list[str]) -> None:
         now_s = time.monotonic()
@@ -63,20 +67,29 @@ class _Member:
             status = self._process.poll()
             if status is None:
                 return
-            is_steady = now_s - self._started_s >= STEADY_S
-            self._pause_s = FIRST_S if is_steady else min(self._pause_s * 2, LONGEST_S)
-            self._not_before_s = now_s + self._pause_s
-            log.error("a worker process ended with %d; another starts", status)
             self._process = None
+            if status == CHANGED_STATUS:
+                self._pause_s = FIRST_S
+            else:
+                is_steady = now_s - self._started_s >= STEADY_S
+                pause_s = min(self._pause_s * 2, LONGEST_S)
+                self._pause_s = FIRST_S if is_steady else pause_s
+                self._not_before_s = now_s + self._pause_s
+                log.error("a worker process ended with %d; another starts", status)
         if now_s >= self._not_before_s:
             self._started_s = now_s
             # A group of its own: a Ctrl-C in the terminal comes by way of the fleet.
             self._process = subprocess.Popen(command, process_group=0)  # noqa: S603
 
     def send(self, number: signal.Signals) -> None:
+        self._told = self._process
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(number)
 
-    def wait(self) -> None:
-        if self._process is not None:
-            self._process.wait()
+    def end(self) -> None:
+        if self._process is None:
+            return
+        if self._told is not self._process:
+            # It was just being started when the signal came.
+            self.send(signal.SIGTERM)
+        self._process.wait()

@@ -20,6 +20,7 @@ from headway.core.errors import BadValue
 from headway.core.job import JobSpec
 from headway.core.retry import GiveUp, Retry
 from headway.wire.values import BATCH_MAX
+from headway.worker.hooks import Hooks
 from headway.worker.options import EnqueueOptions, spec_fields
 from headway.worker.outcomes import RetryLogic
 from headway.worker.payloads import Arguments
@@ -62,12 +63,15 @@ class Bound(Generic[P, R]):
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """Enqueues the call; answers the job's id when it is on stable storage."""
         spec = self.spec(args, kwargs)
-        return self._ports().blocking().enqueue(self._handler.queue, [spec])[0]
+        put = self._ports().blocking().enqueue
+        return self._handler.hooks.send(self._handler.queue, [spec], put)[0]
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """The same for asyncio."""
         spec = self.spec(args, kwargs)
-        return (await self._ports().awaited().enqueue(self._handler.queue, [spec]))[0]
+        put = self._ports().awaited().enqueue
+        hooks = self._handler.hooks
+        return (await hooks.asend(self._handler.queue, [spec], put))[0]
 
     def enqueue_many(
         self, calls: Iterable[Call], *, has_progress: bool = False
@@ -80,16 +84,15 @@ class Bound(Generic[P, R]):
         ids: list[str] = []
         with _progress(self._handler.kind, calls, has_progress) as advance:
             for specs in self._batches(calls):
-                ids += port.enqueue(queue, specs)
+                ids += self._handler.hooks.send(queue, specs, port.enqueue)
                 advance(len(ids))
         return ids
 
     async def aenqueue_many(self, calls: Iterable[Call]) -> list[str]:
         """The same for asyncio."""
-        port, queue = self._ports().awaited(), self._handler.queue
-        return [
-            id_ for s in self._batches(calls) for id_ in await port.enqueue(queue, s)
-        ]
+        put, queue = self._ports().awaited().enqueue, self._handler.queue
+        send = self._handler.hooks.asend
+        return [id_ for s in self._batches(calls) for id_ in await send(queue, s, put)]
 
     def spec(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> JobSpec:
         """The job that a call is."""
@@ -124,8 +127,11 @@ class Handler(Bound[P, R]):
         function: Callable[P, R],
         options: dict[str, Any],
         ports: Callable[[], Ports],
+        hooks: Hooks | None = None,
     ) -> None:
         self.function = function
+        self.hooks = hooks or Hooks()
+        """What its app does around its jobs."""
         self.kind = str(options.get("kind") or getattr(function, "__name__", ""))
         if not self.kind:
             raise BadValue("kind", function, "a handler without a name needs a kind")

@@ -214,7 +214,9 @@ class Worker:
             run = self._held.get(token)
             # A job that has ended meanwhile is stale, too, and is about to be settled.
             if run is not None and run.task is not None and not run.task.done():
-                log.warning("job %s: its lease was lost", run.job.id)
+                log.warning(
+                    "job %s: its lease was lost", run.job.id, extra={"of": run.job}
+                )
                 self._drop(run)
 
     def _drop(self, run: _Run) -> None:

@@ -1,12 +1,10 @@
-"""For the tests of applications: jobs that run at once, are only noted, or in memory.
-
-Each of them takes the place of the app's own queue inside a `with` block.
-"""
+"""Jobs that are only noted, or run in whoever enqueues them."""
 
 import asyncio
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from typing import Any, NoReturn
 
 import msgspec
@@ -15,9 +13,10 @@ from headway.client.port import AsyncPort, Port
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
 from headway.core.job import JobSpec
+from headway.wire.work import Leased
 from headway.worker.app import AnyPorts, App
 from headway.worker.handler import Handler
-from headway.worker.ports import MEMORY, Ports
+from headway.worker.outcomes import current
 
 
 class Enqueued(msgspec.Struct, frozen=True):
@@ -104,17 +103,28 @@ class _Inline(_Recording):
 
     def enqueue(self, queue: str, specs: Sequence[JobSpec]) -> list[str]:
         ids = super().enqueue(queue, specs)
-        for spec in specs:
-            self._run(queue, spec)
+        for job_id, spec in zip(ids, specs, strict=True):
+            copy_context().run(self._run, job_id, queue, spec)
         return ids
 
-    def _run(self, queue: str, spec: JobSpec) -> None:
+    def _run(self, job_id: str, queue: str, spec: JobSpec) -> None:
         handler = self._app.handlers[queue, spec.kind]
         args, kwargs = handler.arguments.read(spec.payload)
-        if handler.is_async:
-            _run_apart(lambda: asyncio.run(handler.function(*args, **kwargs)))
+        job = _leased(job_id, queue, spec)
+        current.set(job)
+
+        async def call() -> None:
+            value = handler.function(*args, **kwargs)
+            if handler.is_async:
+                await value
+
+        running = handler.hooks.around_run(job, call)
+        if handler.is_async or handler.hooks.has_async_runs:
+            run_apart(lambda: asyncio.run(running))
         else:
-            handler.function(*args, **kwargs)
+            # Nothing of it waits for anything, so it ends at the first step.
+            with suppress(StopIteration):
+                running.send(None)
 
 
 class _Awaited:
@@ -130,7 +140,9 @@ class _Awaited:
         return self._port.reply(queue, reply_key, payload)
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise AssertionError("there is no queue to work on: use in_memory")
+        raise AssertionError(
+            "there is no queue to work on: use in_memory or virtual_time"
+        )
 
 
 class _Stand:
@@ -146,7 +158,9 @@ class _Stand:
         return _Awaited(self._port)
 
     def for_worker(self) -> NoReturn:
-        raise AssertionError("there is no queue to work on: use in_memory")
+        raise AssertionError(
+            "there is no queue to work on: use in_memory or virtual_time"
+        )
 
     def close(self) -> None:
         """There is nothing to close."""
@@ -159,7 +173,7 @@ class _Stand:
 def recording(app: App) -> Iterator[Recorder]:
     """Jobs are noted and do not run."""
     recorder = Recorder()
-    with _using(app, _Stand(_Recording(recorder))):
+    with using(app, _Stand(_Recording(recorder))):
         yield recorder
 
 
@@ -171,23 +185,13 @@ def inline(app: App) -> Iterator[Recorder]:
     not matter here.
     """
     recorder = Recorder()
-    with _using(app, _Stand(_Inline(recorder, app))):
+    with using(app, _Stand(_Inline(recorder, app))):
         yield recorder
 
 
 @contextmanager
-def in_memory(app: App) -> Iterator[App]:
-    """The real queue, in memory: `app.work(until_empty=True)` runs what is ready."""
-    ports = Ports(MEMORY)
-    with _using(app, ports):
-        try:
-            yield app
-        finally:
-            ports.close()
-
-
-@contextmanager
-def _using(app: App, ports: AnyPorts) -> Iterator[None]:
+def using(app: App, ports: AnyPorts) -> Iterator[None]:
+    """Takes the place of the app's own queue inside the block."""
     own, app.ports = app.ports, ports
     try:
         yield
@@ -195,7 +199,23 @@ def _using(app: App, ports: AnyPorts) -> Iterator[None]:
         app.ports = own
 
 
-def _run_apart(call: Callable[[], Any]) -> None:
+def _leased(job_id: str, queue: str, spec: JobSpec) -> Leased:
+    return Leased(
+        id=job_id,
+        token="",
+        queue=queue,
+        kind=spec.kind,
+        tenant=spec.tenant,
+        attempt=1,
+        attempts_max=1,
+        lease_until_ms=0,
+        payload=msgspec.Raw(spec.payload),
+        headers=msgspec.UNSET if spec.headers is None else spec.headers,
+        labels=msgspec.UNSET if spec.labels is None else spec.labels,
+    )
+
+
+def run_apart(call: Callable[[], Any]) -> None:
     """In a thread: the caller's own loop may be running."""
     raised: list[BaseException] = []
 
@@ -205,7 +225,9 @@ def _run_apart(call: Callable[[], Any]) -> None:
         except BaseException as error:  # raised again where it belongs
             raised.append(error)
 
-    thread = threading.Thread(target=run, name="headway-inline")
+    thread = threading.Thread(
+        target=copy_context().run, args=(run,), name="headway-inline"
+    )
     thread.start()
     thread.join()
     if raised:
