@@ -17,9 +17,11 @@ def spark() -> Iterator[Any]:
     made = session(
         "tests",
         "local[2,3]",
-        spark_sql_shuffle_partitions=2,
-        spark_driver_memory="1g",
-        spark_driver_extraJavaOptions="-XX:TieredStopAtLevel=1",
+        {
+            "spark.sql.shuffle.partitions": "2",
+            "spark.driver.memory": "1g",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        },
     )
     yield made
     made.stop()

@@ -16,7 +16,7 @@ def enqueue(served: Served, count: int, **fields: object) -> None:
 
 
 def lease(served: Served, most: int) -> list[str]:
-    body = {"queues": ["mail"], "max": most, "worker": "w"}
+    body = {"queues": ["mail"], "max": most, "worker": "w", "lease": "1h"}
     found = served.ask("POST", "/v1/lease", body).json
     return [job["token"] for job in found["jobs"]]
 

@@ -48,6 +48,9 @@ SECTIONS: Final = {
         "dead": "headway.cli.dead:dead",
         "operation": "headway.cli.operations:operation",
     },
+    "Analyse": {
+        "pipeline": "headway.cli.pipeline:pipeline",
+    },
     "Try out": {
         "demo": "headway.cli.demo.command:demo",
         "simulate": "headway.cli.simulate:simulate",

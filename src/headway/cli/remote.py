@@ -125,8 +125,8 @@ class Remote:
         return answer.status
 
 
-def with_server(command: Callable[..., R]) -> Callable[..., R]:
-    """Adds --server and --token, and gives the command its server."""
+def with_address(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds --server and --token, as they are."""
 
     @click.option(
         "--server",
@@ -140,6 +140,17 @@ def with_server(command: Callable[..., R]) -> Callable[..., R]:
         show_default="$HEADWAY_TOKEN",
         help="A bearer token, where the server wants one.",
     )
+    @wraps(command)
+    def called(*args: Any, **values: Any) -> R:
+        return command(*args, **values)
+
+    return called
+
+
+def with_server(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds --server and --token, and gives the command its server."""
+
+    @with_address
     @wraps(command)
     def called(*args: Any, server: str, token: str | None, **values: Any) -> R:
         with closing(Remote(server, token)) as remote:

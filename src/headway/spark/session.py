@@ -6,8 +6,9 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from headway.spark.errors import NoJava, NoSpark
 
@@ -44,12 +45,13 @@ SETTINGS: Final = {
 
 
 def session(
-    name: str = "headway", master: str | None = None, **settings: Any
+    name: str = "headway",
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
 ) -> "SparkSession":
-    """The session there is, or a new one on this machine.
+    """The session there is, or a new one: on this machine, unless a master is named.
 
-    Under `spark-submit` the cluster is the submitter's choice; nothing here overrides
-    it. Settings are named with underscores for dots.
+    Under `spark-submit` the cluster is the submitter's choice.
     """
     try:
         from pyspark.sql import SparkSession
@@ -71,8 +73,7 @@ def session(
     if not is_submitted:
         # A plain local[2] never tries a failed task again.
         builder = builder.master(master or f"local[{os.cpu_count() or 2},3]")
-    given = {key.replace("_", "."): str(value) for key, value in settings.items()}
-    for key, value in {**SETTINGS, **given}.items():
+    for key, value in {**SETTINGS, **(conf or {})}.items():
         builder = builder.config(key, value)
     made = builder.getOrCreate()
     register(made)

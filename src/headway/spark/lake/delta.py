@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
-from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import (
     AddAction,
     RemoveAction,
@@ -59,12 +59,12 @@ class Table:
 
     def version(self) -> int | None:
         """The newest; None if there is no table yet."""
-        found = self._open()
+        found = self.opened()
         return None if found is None else found.version()
 
     def check(self) -> None:
         """Refuses a table that has columns which this version does not know."""
-        found = self._open()
+        found = self.opened()
         if found is None:
             return
         unknown = [
@@ -120,7 +120,7 @@ class Table:
         """Makes the files part of the table, all or none; answers its new version."""
         schema = Schema.from_arrow(arrow_schema(self.columns))
         told = CommitProperties(app_transactions=[Transaction(*batch)])
-        found = self._open()
+        found = self.opened()
         if found is None:
             create_table_with_add_actions(
                 self.path,
@@ -168,7 +168,7 @@ class Table:
 
     def restore(self, version: int | None) -> bool:
         """Back to this version, by a new one; whether anything was to be undone."""
-        found = self._open()
+        found = self.opened()
         if found is None or found.version() == version:
             return False
         wanted = [] if version is None else self.files(version)
@@ -181,7 +181,17 @@ class Table:
             found.restore(version)
         return True
 
-    def _open(self, version: int | None = None) -> DeltaTable | None:
+    def has(self, version: int) -> bool:
+        """Whether the files of a version are all there still."""
+        files, root = fs.FileSystem.from_uri(_uri(self.path))
+        try:
+            named = [f"{root}/{one.path}" for one in self.files(version)]
+        except DeltaError:
+            return False
+        return all(one.type == fs.FileType.File for one in files.get_file_info(named))
+
+    def opened(self, version: int | None = None) -> DeltaTable | None:
+        """The table's log, at a version or the newest; None if there is no table."""
         try:
             return DeltaTable(
                 self.path, version=version, storage_options=self._place.storage
@@ -192,7 +202,7 @@ class Table:
     def _files(
         self, version: int | None, where: dict[str, Iterable[Any]] | None
     ) -> list[dict[str, Any]]:
-        found = self._open(version)
+        found = self.opened(version)
         if found is None:
             return []
         actions: list[dict[str, Any]] = pa.table(found.get_add_actions()).to_pylist()

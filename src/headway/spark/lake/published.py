@@ -4,7 +4,7 @@ A batch exists for its readers when its record is here. It is the last thing to 
 written, and the only thing that says what was done already.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
@@ -58,20 +58,15 @@ class Ledger:
 
     def last(self) -> Published:
         """The newest record; an empty lake has one, too."""
-        found = self._open()
-        if found is None:
-            return Published()
-        rows = found.to_pyarrow_table().to_pylist()
+        rows = self._rows()
         if not rows:
             return Published()
-        newest = max(rows, key=lambda row: row["batch"])
-        told = msgspec.json.decode(newest["record"])
-        if told.get("format", 0) > FORMAT:
-            raise LakeFromFuture(
-                f"{self._path} was written by a newer version of Headway "
-                f"(format {told['format']}, known is {FORMAT})"
-            )
-        return msgspec.convert(told, Published)
+        return self._read(max(rows, key=lambda row: row["batch"])["record"])
+
+    def all(self) -> list[Published]:
+        """Every record there is, oldest first."""
+        rows = sorted(self._rows(), key=lambda row: row["batch"])
+        return [self._read(row["record"]) for row in rows]
 
     def publish(self, record: Published) -> None:
         row = {
@@ -89,6 +84,22 @@ class Ledger:
             )
         except CommitFailedError as error:
             raise LakeBusy(f"somebody else publishes to {self._path}") from error
+
+    def _rows(self) -> list[dict[str, Any]]:
+        found = self._open()
+        if found is None:
+            return []
+        rows: list[dict[str, Any]] = found.to_pyarrow_table().to_pylist()
+        return rows
+
+    def _read(self, record: str) -> Published:
+        told = msgspec.json.decode(record)
+        if told.get("format", 0) > FORMAT:
+            raise LakeFromFuture(
+                f"{self._path} was written by a newer version of Headway "
+                f"(format {told['format']}, known is {FORMAT})"
+            )
+        return msgspec.convert(told, Published)
 
     def _open(self) -> DeltaTable | None:
         try:

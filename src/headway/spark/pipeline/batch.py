@@ -43,20 +43,32 @@ class Batch:
         self._staged: dict[str, Staged] = {}
         self._cached: list[DataFrame] = []
 
-    def run(self, events: "DataFrame") -> Published | None:
+    def run(self, arrived: "DataFrame") -> Published | None:
         """The record of the batch, published; None if it brought nothing new."""
+        unseen = _unseen(arrived, self._before.vector)
+        bronze = self._stage("bronze.events", unseen)
+        if not bronze:
+            return None
+        events = self._lake["bronze.events"].frame(self._spark, bronze)
+        record = self.made(events)
+        self._tell("publish")
+        self._lake.ledger.publish(record)
+        self._tell("published")
+        return record
+
+    def made(self, events: "DataFrame") -> Published:
+        """All tables of these events but bronze, committed; the record says so.
+
+        Nobody sees them before the record, or a later one, is published.
+        """
         try:
-            return self._run(events)
+            return self._made(events)
         finally:
             for frame in self._cached:
                 frame.unpersist()
 
-    def _run(self, arrived: "DataFrame") -> Published | None:
+    def _made(self, events: "DataFrame") -> Published:
         before = self._before
-        bronze = self._stage("bronze.events", _unseen(arrived, before.vector))
-        if not bronze:
-            return None
-        events = self._lake["bronze.events"].frame(self._spark, bronze)
         self._tell("check events")
         reads = gates.continuity(events, before.vector)
         whole = [
@@ -71,7 +83,7 @@ class Batch:
         facts = Facts(events, jobs, attempts)
         for gold in GOLD:
             self._stage_gold(gold, facts)
-        record = Published(
+        return Published(
             batch=before.batch + 1,
             at_ms=max([before.at_ms, *(read.at_ms for read in reads.values())]),
             vector={
@@ -83,10 +95,6 @@ class Batch:
             events=before.events
             + sum(read.before - read.first for read in reads.values()),
         )
-        self._tell("publish")
-        self._lake.ledger.publish(record)
-        self._tell("published")
-        return record
 
     def _stage_jobs(self, events: "DataFrame", whole: list[str]) -> "DataFrame":
         table = self._lake["silver.open_jobs"]
