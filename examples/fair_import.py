@@ -14,7 +14,7 @@ def import_row(customer: str, row: int) -> None:
 
 
 if __name__ == "__main__":
-    import_row.enqueue_many([("large", row) for row in range(1_000)], has_progress=True)
+    import_row.enqueue_many([("large", row) for row in range(1_000)], progress=True)
     import_row.enqueue_many([("small", row) for row in range(3)])
     app.work(until_empty=True, concurrency=1)
     app.close()

@@ -224,3 +224,20 @@ def test_why_tells_moments_in_local_time(call: Call, queue: str) -> None:
     shown = call("why", id_).stdout
     assert "scheduled for 2030-01-01 08:00:00 (in " in shown
     assert "until" not in shown
+
+
+def test_result_of_a_job_is_shown_as_it_was_told(call: Call, queue: str) -> None:
+    id_ = enqueued(call, queue, "--result", "1h")
+    shown = call("job", "result", id_).stdout
+    assert f"{id_}: ready" in shown
+    call("ack", leased(call, queue), "--result", '{"sent": 17}')
+    shown = call("job", "result", id_, "--wait", "30s").stdout
+    assert f"{id_}: done" in shown
+    assert '{"sent": 17}' in shown
+    assert asked(call, "job", "result", id_)["value"] == {"sent": 17}
+
+
+def test_result_that_nobody_asked_for_is_refused(call: Call, queue: str) -> None:
+    id_ = enqueued(call, queue)
+    done = call("job", "result", id_, status=2)
+    assert "none was asked for" in done.stderr

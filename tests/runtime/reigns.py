@@ -32,6 +32,8 @@ class Watched:
         self.jobs = store.jobs
         self.find_keys = store.find_keys
         self.history = store.history
+        self.results = store.results
+        self.first_over_ms = store.first_over_ms
         self.last_segment = store.last_segment
         self.close = store.close
 

@@ -9,6 +9,7 @@ from headway.core.commands import (
     Redrive,
 )
 from headway.core.errors import HistoryDropped, UnknownJob
+from headway.core.memory import Bounds
 from headway.runtime import journal
 from headway.runtime.retention import Retention
 from headway.runtime.views import (
@@ -160,3 +161,11 @@ def test_tenants_that_only_enqueue_do_not_fill_memory() -> None:
         desk.put(1, tenant=f"t{tenant}")
     assert len(desk.owner.partition.book.jobs) <= 2 * SMALL.jobs_max
     assert sum(len(desk.lease(50)) for _ in range(6)) == 300
+
+
+def test_keys_that_memory_has_no_room_for_are_looked_up() -> None:
+    desk = Desk(Bounds(keys_max=2))
+    seqs = [desk.put(1, idempotency_key=f"k{n}")[0] for n in range(10)]
+    assert [desk.put(1, idempotency_key=f"k{n}")[0] for n in range(10)] == seqs
+    keys = desk.owner.partition.book.queues["q"].keys
+    assert sum(keys.holds(f"k{n}") for n in range(10)) <= 2

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 import headway
+from headway.core.results import Outcome
 from headway.core.states import JobState
 from headway.runtime.records import Body, Change, Chapter, Counts, encode
 from headway.runtime.verify import Verification, problems
@@ -31,7 +32,8 @@ def path(tmp_path: Path) -> Path:
         queue.enqueue("mail", b"ready", priority=200)
         queue.enqueue("mail", b"later", delay="1h")
         for number in range(5):
-            queue.enqueue("mail", b"%d" % number, idempotency_key=f"key {number}")
+            key = f"key {number}"
+            queue.enqueue("mail", b"%d" % number, idempotency_key=key, result="1h")
         held = {job.seq: job.token for job in queue.lease(most=5, lease="1h")}
         queue.wait(held[WAITING], "reply", "1h")
         queue.nack(held[BURIED], "hopeless", is_bury=True)
@@ -161,6 +163,19 @@ def forget_jobs(kept: Chapter) -> None:
 
 Damage = tuple[Callable[[Path], None], str]
 STATE = list(JobState).index
+
+
+def left(
+    seq: int,
+    queue: str = "mail",
+    state: JobState = JobState.DONE,
+    until_ms: int = 2**52,
+) -> Callable[[Path], None]:
+    """Another result than the job's own."""
+    blob = encode(Outcome(state, queue, 9, b"1"))
+    return sql("REPLACE INTO results VALUES(?, ?, ?)", seq, until_ms, blob)
+
+
 DAMAGES: dict[str, Damage] = {
     "body": (sql("UPDATE jobs SET body = x'00' WHERE seq = 1"), "job 1 can't be read"),
     "change": (sql("UPDATE jobs SET change = x'c1' WHERE seq = 3"), "job 3 can't be"),
@@ -243,6 +258,13 @@ DAMAGES: dict[str, Damage] = {
     "idempotency key": (sql("UPDATE keys SET seq = 99 WHERE seq = 3"), "job 99, which"),
     "fingerprint": (sql("UPDATE keys SET fingerprint = x'00'"), "has no fingerprint"),
     "key of nobody": (sql("UPDATE keys SET queue = 'x'"), "its queue 'x' is not known"),
+    "result": (sql("UPDATE results SET blob = x'00'"), "result 7 can't be read"),
+    "result of nobody": (left(7, queue="x"), "its queue 'x' is not known"),
+    "result of no job": (left(99), "result 99 is of a job that never was"),
+    "result too early": (left(7, state=JobState.DEAD), "of a job that is dead"),
+    "result that was over": (left(7, until_ms=5), "was over before its job was"),
+    "other result": (left(7, state=JobState.CANCELLED), "by history it is done"),
+    "result of a ready job": (left(1), "job 1 has left a result, and is"),
     "epoch": (sql("UPDATE meta SET value = 0"), "epoch that is yet to come"),
     "store": (sql("UPDATE jobs SET lane = -4 WHERE seq = 1"), "lane -4"),
 }

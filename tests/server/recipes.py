@@ -22,10 +22,10 @@ class Recipe(NamedTuple):
     """What a bearer is told who may do this, but on another queue."""
 
 
-def job(served: Served, admin: str) -> str:
+def job(served: Served, admin: str, **more: object) -> str:
     for verb in ("resume", "unblock"):
         served.ask("POST", f"/v1/queues/{QUEUE}/{verb}", token=admin)
-    body = {"kind": "mail", "payload": 1}
+    body = {"kind": "mail", "payload": 1, **more}
     path = f"/v1/queues/{QUEUE}/jobs"
     accepted = served.ask("POST", path, body, token=admin).json
     return str(accepted["jobs"][0]["id"])
@@ -90,6 +90,12 @@ RECIPES = {
     "DELETE /v1/jobs/{id}": on_job("/v1/jobs/"),
     "GET /v1/jobs/{id}/why": Recipe(
         lambda served, admin: Target(f"/v1/jobs/{job(served, admin)}/why"), hidden=404
+    ),
+    "GET /v1/jobs/{id}/result": Recipe(
+        lambda served, admin: Target(
+            f"/v1/jobs/{job(served, admin, result='1h')}/result"
+        ),
+        hidden=404,
     ),
     "POST /v1/lease": Recipe(lambda *_: Target("/v1/lease", {"queues": [QUEUE]})),
     "POST /v1/ack": by_lease("/v1/ack", lambda token: {"tokens": [token]}),

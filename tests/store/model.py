@@ -1,6 +1,6 @@
 """A store as plain dicts, simple enough to be right by reading."""
 
-from headway.store.port import Batch, Key, Position, Row, Segment
+from headway.store.port import Batch, Key, Position, Result, Row, Segment
 
 
 class Model:
@@ -11,6 +11,7 @@ class Model:
         self.facts: dict[tuple[str, bytes], bytes] = {}
         self.keys: dict[tuple[str, str], Key] = {}
         self.history: list[Segment] = []
+        self.results: dict[int, Result] = {}
 
     @property
     def next_number(self) -> int:
@@ -42,6 +43,12 @@ class Model:
             and self.history[1].first <= batch.history_before
         ):
             del self.history[0]
+        self.results |= {result[0]: result for result in batch.results}
+        if batch.results_over is not None:
+            until_ms, most = batch.results_over
+            over = [one for one in self.results.values() if one[1] <= until_ms]
+            for seq, _, _ in sorted(over, key=lambda one: (one[1], one[0]))[:most]:
+                del self.results[seq]
 
     def rows(self, lane: int, turn: bytes, after: Position, limit: int) -> list[Row]:
         found = [row for row in self._ordered() if (row[1], row[2]) == (lane, turn)]

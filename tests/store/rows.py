@@ -1,6 +1,16 @@
 """Rows and batches in short, for tests that say only what matters to them."""
 
-from headway.store.port import Batch, Fact, Key, Move, Position, Row, Segment, Store
+from headway.store.port import (
+    Batch,
+    Fact,
+    Key,
+    Move,
+    Position,
+    Result,
+    Row,
+    Segment,
+    Store,
+)
 
 
 def job(
@@ -24,6 +34,8 @@ def batch(
     segment: Segment | None = None,
     keys_before_ms: int | None = None,
     history_before: int | None = None,
+    results: list[Result] | None = None,
+    results_over: tuple[int, int] | None = None,
 ) -> Batch:
     return Batch(
         puts=puts or [],
@@ -34,6 +46,8 @@ def batch(
         segment=segment,
         keys_before_ms=keys_before_ms,
         history_before=history_before,
+        results=results or [],
+        results_over=results_over,
     )
 
 

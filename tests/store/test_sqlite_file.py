@@ -116,10 +116,10 @@ def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
     schema.migrate(connection, (*schema.MIGRATIONS, LATER_STEP))
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(SchemaUnknown, match="knows schemas up to 1"):
+    with pytest.raises(SchemaUnknown, match="knows schemas up to 2"):
         SqliteStore(path).take_over()
     assert path.read_bytes() == before
-    assert "knows schemas up to 1" in problems(path)[0]
+    assert "knows schemas up to 2" in problems(path)[0]
 
 
 def test_a_file_of_something_else_is_refused_and_left_alone(path: Path) -> None:
@@ -280,4 +280,16 @@ def test_a_reader_of_an_old_state_raises_the_alarm_until_it_ends(path: Path) -> 
     assert (was_stuck, store.is_wal_stuck) == (True, False)
     assert store.wal_bytes < 300 * KIB
     assert path.with_name("partition.db-wal").stat().st_size < 400 * KIB
+    store.close()
+
+
+def test_a_file_of_the_first_schema_is_brought_up_to_date(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    schema.migrate(connection, schema.MIGRATIONS[:1])
+    connection.close()
+    assert problems(path) == []
+    store = SqliteStore(path)
+    epoch = store.take_over()
+    store.commit(batch(results=[(1, 50, b"left")]), epoch)
+    assert store.results([1]) == [(1, 50, b"left")]
     store.close()

@@ -19,6 +19,9 @@ BINDINGS = {
     "FORGET_FACT": 2,
     "FORGET_KEYS": 1,
     "DROP_HISTORY": 1,
+    "DROP_RESULTS": 2,
+    "RESULTS": 1,
+    "FIRST_OVER": 0,
     "FACTS": 1,
     "JOBS": 1,
     "FIND_KEY": 2,
@@ -29,11 +32,13 @@ BINDINGS = {
     "LAST_SEGMENT": 0,
     "APPEND": 4,
 }
+CARRIED = ("JOBS", "RESULTS")
 ALLOWED_SCANS = {
     "SCAN CONSTANT ROW",  # no table
     "SCAN names",  # the turns found so far, one by one
     "SCAN carray VIRTUAL TABLE INDEX 1:",  # the seqs asked for
     "SCAN history",  # from one end, one row
+    "SCAN results USING COVERING INDEX results_by_time",  # the same
 }
 
 
@@ -47,7 +52,7 @@ def connection() -> apsw.Connection:
 @pytest.mark.parametrize("name", BINDINGS)
 def test_no_statement_scans_or_sorts(connection: apsw.Connection, name: str) -> None:
     statement = "EXPLAIN QUERY PLAN " + getattr(statements, name)
-    values = [apsw.carray(array("q", [1])) if name == "JOBS" else 1] * BINDINGS[name]
+    values = [apsw.carray(array("q", [1])) if name in CARRIED else 1] * BINDINGS[name]
     steps = [row[3] for row in connection.execute(statement, values)]
     assert steps
     for step in steps:

@@ -31,6 +31,7 @@ BODIES = st.binary(max_size=3) | st.sampled_from(
 )
 KINDS = st.sampled_from(["", "limit", "queue"])
 NAMES = st.binary(max_size=2)
+COUNTS = st.integers(0, 3)
 QUEUES = st.sampled_from(["", "mail", "a\x00b"])
 
 
@@ -41,6 +42,8 @@ class StoreMachine(RuleBasedStateMachine):
         super().__init__()
         self.model = Model()
         self.seq = 0
+        self.left = 0
+        """Results that were ever written: as many as their newest seq says."""
         self.start()
 
     def start(self) -> None:
@@ -75,7 +78,15 @@ class StoreMachine(RuleBasedStateMachine):
             segment=data.draw(st.none() | segments(self.model.next_number)),
             keys_before_ms=data.draw(st.none() | st.integers(0, 20)),
             history_before=data.draw(st.none() | st.integers(0, 30)),
+            results=[
+                (seq, data.draw(st.integers(0, 9)), data.draw(BODIES))
+                for seq in range(self.left + 1, self.left + data.draw(COUNTS) + 1)
+            ],
+            results_over=data.draw(
+                st.none() | st.tuples(st.integers(0, 9), st.integers(0, 4))
+            ),
         )
+        self.left += len(batch.results)
         self.owner.commit(batch)
         self.model.commit(batch)
 
@@ -121,6 +132,10 @@ class StoreMachine(RuleBasedStateMachine):
         assert sorted(self.store.find_keys(names)) == sorted(self.model.keys.values())
         last = self.model.history[-1] if self.model.history else None
         assert self.store.last_segment() == last
+        results = self.store.results(list(range(self.left + 2)))
+        assert {result[0]: result for result in results} == self.model.results
+        overs = [until_ms for _, until_ms, _ in self.model.results.values()]
+        assert self.store.first_over_ms() == min(overs, default=None)
 
     def teardown(self) -> None:
         self.place.close()

@@ -126,3 +126,30 @@ def test_the_newest_segment_is_never_dropped(place: Place, owner: Owner) -> None
     again = Owner(place.open())
     again.commit(batch(segment=segment(5), history_before=1_000))
     assert again.store.history(5, 1000) == [segment(5)]
+
+
+def test_results_are_kept_until_they_are_dropped(place: Place, owner: Owner) -> None:
+    left = [(seq, 10 * seq, b"%d" % seq) for seq in range(1, 6)]
+    assert owner.store.first_over_ms() is None
+    owner.commit(batch(results=left))
+    owner.store.close()
+    again = Owner(place.open())
+    assert sorted(again.store.results([1, 3, 3, 77])) == [left[0], left[2]]
+    assert again.store.results([]) == []
+    assert again.store.first_over_ms() == 10
+
+
+def test_results_that_are_over_go_a_few_at_a_time_and_the_oldest_first(
+    owner: Owner,
+) -> None:
+    owner.commit(
+        batch(results=[(1, 30, b""), (2, 10, b""), (3, 20, b""), (4, 20, b"")])
+    )
+    owner.commit(batch(results_over=(9, 100)))
+    assert owner.store.first_over_ms() == 10
+    owner.commit(batch(results_over=(20, 2)))
+    assert sorted(owner.store.results([1, 2, 3, 4])) == [(1, 30, b""), (4, 20, b"")]
+    owner.commit(batch(results_over=(30, -1)))
+    assert owner.store.first_over_ms() == 20
+    owner.commit(batch(results_over=(30, 100)))
+    assert owner.store.results([1, 2, 3, 4]) == []

@@ -67,6 +67,7 @@ def test_a_replaced_owner_can_write_nothing(place: Place, owner: Owner) -> None:
     owner.put(job(1), job(2))
     owner.commit(batch(segment=segment(1), facts=[("limit", b"k", b"v")]))
     owner.commit(batch(segment=segment(2), keys=[("q", "key", 1, b"f", 10)]))
+    owner.commit(batch(results=[(9, 50, b"left")]))
     newer = Owner(place.open_beside())
     for late in every_kind_of_write():
         with pytest.raises(Fenced):
@@ -76,6 +77,7 @@ def test_a_replaced_owner_can_write_nothing(place: Place, owner: Owner) -> None:
     assert store.facts("limit") == [(b"k", b"v")]
     assert store.find_keys([("q", "key")]) == [("q", "key", 1, b"f", 10)]
     assert store.history(1, 1000) == [segment(1), segment(2)]
+    assert store.results([1, 9]) == [(9, 50, b"left")]
 
 
 def every_kind_of_write() -> list[Batch]:
@@ -89,6 +91,8 @@ def every_kind_of_write() -> list[Batch]:
         batch(keys_before_ms=100),
         batch(segment=segment(3)),
         batch(history_before=2),
+        batch(results=[(1, 50, b"late")]),
+        batch(results_over=(99, 9)),
     ]
 
 
@@ -118,16 +122,19 @@ def test_an_epoch_from_the_future_is_refused(owner: Owner) -> None:
         batch(puts=[job(2)], segment=segment(3)),
         batch(puts=[job(2)], segment=segment(1)),
         batch(puts=[job(2)], segment=segment(2, count=0)),
+        batch(puts=[job(2)], results=[(7, 5, b"again")]),
+        batch(puts=[job(2)], results=[(8, 5, b"one"), (8, 6, b"two")]),
     ],
-    ids=range(8),
+    ids=range(10),
 )
 def test_a_batch_that_cannot_be_true_changes_nothing(
     owner: Owner, broken: Batch
 ) -> None:
-    owner.commit(batch(puts=[job(1)], segment=segment(1)))
+    owner.commit(batch(puts=[job(1)], segment=segment(1), results=[(7, 5, b"left")]))
     with pytest.raises(Contradiction):
         owner.commit(broken)
     assert owner.store.jobs([1, 2, 9]) == [job(1)]
+    assert owner.store.results([7, 8]) == [(7, 5, b"left")]
     assert owner.store.last_segment() == segment(1)
     owner.commit(batch(puts=[job(2)], segment=segment(2)))
     assert sorted(owner.store.jobs([1, 2])) == [job(1), job(2)]

@@ -60,6 +60,11 @@ def die(how: str) -> None:
     note(f"apart {os.getpid()} {headway.current_job().kind}")
 
 
+@app.job(queue="apart", isolate="process", result="1h")
+def measured(number: int) -> dict[str, int]:
+    return {"number": number if number >= 0 else object()}  # type: ignore[dict-item]
+
+
 @app.job(queue="apart", isolate="process", timeout="3s", retry=headway.GiveUp())
 def stuck() -> None:
     note(f"stuck {os.getpid()}")

@@ -24,6 +24,11 @@ async def plain(number: int) -> None:
     return None
 
 
+@app.job(result="1h")
+async def counted() -> int:
+    return 1
+
+
 @send.on_reply
 def sent(reply: dict[str, str], to: str, count: int = 1) -> None:
     return None
@@ -32,11 +37,18 @@ def sent(reply: dict[str, str], to: str, count: int = 1) -> None:
 send.enqueue("ada", count=2)
 send.options(delay="5s", key="k").enqueue("ada")
 text: str = send("ada")
+job: str = send.enqueue("ada")
+answer: str = send.enqueue("ada").result("5s")
+number: int = counted.enqueue().result()
 
 
 async def main() -> None:
     await send.aenqueue("ada")
     await plain(1)
+    answer: str = await (await send.aenqueue("ada")).aresult("5s")
+    number: int = await counted.enqueue().aresult()
+    for one in await counted.aenqueue_many([()]):
+        number = one.result()
 """
 WRONG = {
     "send.enqueue(1)": "arg-type",
@@ -45,7 +57,10 @@ WRONG = {
     'send.options(dealy="5s")': "call-arg",
     'plain.enqueue("1")': "arg-type",
     "app.job(queue=1)": "call-overload",
-    'number: int = send("ada")': "assignment",
+    'wrong: int = send("ada")': "assignment",
+    'wrong_too: int = send.enqueue("ada").result()': "assignment",
+    "wrong_again: str = counted.enqueue().result()": "assignment",
+    "send.enqueue_many([()])[0].result().bit_length()": "attr-defined",
 }
 
 

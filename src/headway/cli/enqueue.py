@@ -48,6 +48,7 @@ _OF_THE_JOB: Final = (
     click.option("--timeout", type=duration, help="How long an attempt may take."),
     click.option("--lifetime", type=duration, help="When it expires."),
     click.option("--retry", type=retry, help=RETRIES),
+    click.option("--result", type=duration, help="How long its result is kept."),
 )
 
 

@@ -33,6 +33,16 @@ def show(remote: Remote, id_: str) -> Shown:
     return lambda: print_job(found)
 
 
+@job.command(epilog=example("headway job result p1_17 --wait 30s"))
+@click.argument("id_", metavar="ID")
+@click.option("--wait", metavar="TIME", help="Wait for it so long, at most a minute.")
+@asks
+def result(remote: Remote, id_: str, wait: str | None) -> Shown:
+    """Show what a job returned that was asked for its result."""
+    found = remote.get("v1", "jobs", id_, "result", wait=wait)
+    return lambda: print_result(found)
+
+
 @job.command(epilog=example("headway job cancel p1_17"))
 @click.argument("id_", metavar="ID")
 @asks
@@ -112,12 +122,30 @@ def print_job(found: dict[str, Any]) -> None:
             ("payload", payload_of(found)),
         ]
     )
-    if found["errors"]:
+    print_errors(found["errors"])
+
+
+def print_result(found: dict[str, Any]) -> None:
+    """What became of a job."""
+    heading(f"{found['id']}: {found['state']}")
+    print_facts(
+        [
+            ("result", payload_of(found, "value")),
+            ("not kept", found["problem"]),
+            ("ended", moment(found["ended_ms"])),
+            ("kept until", moment(found["kept_until_ms"])),
+        ]
+    )
+    print_errors(found["errors"])
+
+
+def print_errors(errors: list[dict[str, Any]]) -> None:
+    if errors:
         print_table(
             ("error", "attempt#", "reason", "text"),
             [
                 (moment(one["at_ms"]), one["attempt"], one["reason"], one["text"])
-                for one in found["errors"]
+                for one in errors
             ],
         )
 

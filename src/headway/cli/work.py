@@ -57,12 +57,17 @@ def extend(remote: Remote, tokens: tuple[str, ...], lease_ms: int) -> Shown:
     return _settled(remote.post("v1", "extend", body=body), tokens, "extended")
 
 
-@click.command(epilog=example("headway ack TOKEN"))
+@click.command(epilog=example("headway ack TOKEN", "headway ack TOKEN --result 17"))
 @_tokens
+@click.option("--result", metavar="JSON", help="What to tell those who asked for it.")
 @asks
-def ack(remote: Remote, tokens: tuple[str, ...]) -> Shown:
+def ack(remote: Remote, tokens: tuple[str, ...], result: str | None) -> Shown:
     """Say that leased jobs are done."""
-    found = remote.post("v1", "ack", body={"tokens": tokens})
+    body: dict[str, Any] = {"tokens": tokens}
+    if result is not None:
+        value = {"value": content(result, None, is_bytes=False)["payload"]}
+        body["results"] = dict.fromkeys(tokens, value)
+    found = remote.post("v1", "ack", body=body)
     return _settled(found, tokens, "done")
 
 

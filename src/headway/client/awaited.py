@@ -45,6 +45,7 @@ class AsyncClient:
 
     enqueue = _asked(calls.enqueue)
     reply = _asked(calls.reply)
+    result = _asked(calls.result)
     schedule = _asked(calls.schedule)
     configure = _asked(calls.configure)
     lease = _asked(calls.lease)

@@ -39,6 +39,7 @@ class Client:
 
     enqueue = _asked(calls.enqueue)
     reply = _asked(calls.reply)
+    result = _asked(calls.result)
     schedule = _asked(calls.schedule)
     configure = _asked(calls.configure)
 

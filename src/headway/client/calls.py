@@ -5,7 +5,7 @@ be sent again when nobody knows what came of it.
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -14,9 +14,10 @@ import msgspec
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
 from headway.core.job import JobSpec
-from headway.wire.jobs import Accepted, NewJob
+from headway.wire.jobs import Accepted, NewJob, ResultShown
 from headway.wire.shown import new_job, rules_of, schedule_body
 from headway.wire.work import (
+    AckBody,
     ExtendBody,
     Failure,
     LeaseBody,
@@ -25,6 +26,7 @@ from headway.wire.work import (
     NackBody,
     ReplyBody,
     ReplyFate,
+    ResultBody,
     Settled,
     TokensBody,
     WaitBody,
@@ -34,6 +36,7 @@ T = TypeVar("T")
 _accepted: Final = msgspec.json.Decoder(Accepted).decode
 _leased: Final = msgspec.json.Decoder(LeasedJobs).decode
 _settled: Final = msgspec.json.Decoder(Settled).decode
+_result: Final = msgspec.json.Decoder(ResultShown).decode
 _fate: Final = msgspec.json.Decoder(ReplyFate).decode
 _encode: Final = msgspec.json.Encoder().encode
 _NEW: Final = msgspec.to_builtins(NewJob())
@@ -90,9 +93,14 @@ def lease(
     )
 
 
-def ack(tokens: Sequence[str]) -> Call[Settled]:
-    """The jobs are done."""
-    return _settle("/v1/ack", TokensBody(list(tokens)))
+def ack(
+    tokens: Sequence[str], results: Mapping[str, ResultBody] | None = None
+) -> Call[Settled]:
+    """The jobs are done; with the results of those that want theirs told."""
+    body = AckBody(list(tokens))
+    if results:
+        body.results = dict(results)
+    return _settle("/v1/ack", body)
 
 
 def extend(tokens: Sequence[str], lease_ms: int) -> Call[Settled]:
@@ -123,6 +131,12 @@ def reply(queue: str, reply_key: str, payload: bytes) -> Call[str]:
     path = f"/v1/queues/{_name(queue)}/replies/{_name(reply_key)}"
     body = _encode(ReplyBody(msgspec.Raw(payload)))
     return Call("POST", path, body, lambda got: _fate(got).fate)
+
+
+def result(job: str, *, wait_ms: int = 0) -> Call[ResultShown]:
+    """What became of a job; held back for so long while it has not ended."""
+    path = f"/v1/jobs/{_name(job)}/result?wait={wait_ms}ms"
+    return Call("GET", path, b"", _result, wait_ms / 1_000)
 
 
 def schedule(entry: Schedule) -> Call[None]:

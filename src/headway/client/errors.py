@@ -48,6 +48,7 @@ _CORE: Final = {
         core.TooManyQueues,
         core.NoShare,
         core.RepliesFull,
+        core.NoResult,
         core.WrongState,
     )
 }

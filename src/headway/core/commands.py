@@ -10,6 +10,7 @@ from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
 from headway.core.errors import RuleBroken
 from headway.core.job import Job, JobSpec
+from headway.core.results import Kept, Result
 
 
 class Enqueue(msgspec.Struct, eq=False):
@@ -51,6 +52,8 @@ class Ack(msgspec.Struct, eq=False):
     """The jobs are done. Answered by Settled."""
 
     tokens: list[int]
+    results: dict[int, Result] = {}
+    """By token, of jobs that were asked for theirs; of others they are dropped."""
 
 
 class Nack(msgspec.Struct, eq=False):
@@ -339,3 +342,5 @@ class Decision(msgspec.Struct, eq=False):
     """Jobs that stand elsewhere now, and are the same in everything else."""
     keys: list[tuple[str, str, int, bytes, int]] = []
     """Idempotency keys met for the first time: queue, key, seq, fingerprint, time."""
+    results: list[Kept] = []
+    """How jobs ended that were asked for their result."""

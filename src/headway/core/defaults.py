@@ -40,5 +40,8 @@ QUEUES_MAX: Final = 100_000
 LABELS_MAX: Final = 16
 LIMITS_MAX: Final = 16
 WINDOWS_MAX: Final = 16
+RESULT_BYTES_MAX: Final = 256 << 10
+"""Of a result as JSON; of a longer one only that it was is kept."""
+RESULT_PROBLEM_MAX: Final = 1_024
 ERRORS_KEPT: Final = 20
 """A job keeps its first error and the newest ones, this many in all."""

@@ -13,6 +13,7 @@ RuleBroken
 ├── TooManyBulks          as many bulk operations run already as may
 ├── NoShare               a label value without a share of a share limit
 ├── RepliesFull           too many early replies kept already
+├── NoResult              none was asked for, or it is kept no more
 ├── HistoryDropped        events that are asked for are not kept any more
 └── WrongState            the verb does not apply to the job's state
 """
@@ -78,6 +79,10 @@ class NoShare(RuleBroken):
 
 class RepliesFull(RuleBroken):
     code = "replies_full"
+
+
+class NoResult(RuleBroken):
+    code = "not_found"
 
 
 class HistoryDropped(RuleBroken):

@@ -46,6 +46,12 @@ class KeyBook:
         """What an earlier owner of the partition remembered."""
         self._new[key] = (seq, digest, at_ms)
 
+    def shrink(self, most: int) -> None:
+        """Forgets all if there are more: where a store holds them they come back."""
+        if len(self._new) + len(self._old) > most:
+            self._new = {}
+            self._old = {}
+
     def _turn_over(self, window_ms: int, now_ms: int) -> None:
         is_full = len(self._new) >= defaults.IDEMPOTENCY_KEYS_MAX
         if is_full or now_ms - self._since_ms >= window_ms:

@@ -50,6 +50,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults
     retry: Retry | None = None
     idempotency_key: str | None = None
     headers: dict[str, str] | None = None
+    result_ms: int | None = None
+    """How long its result is kept; None means that nobody asks for one."""
 
 
 class JobError(msgspec.Struct, frozen=True):
@@ -147,6 +149,8 @@ def check_spec(spec: JobSpec) -> None:
         raise _outside("timeout_ms", value, 1, longest_ms)
     if (value := spec.lifetime_ms) is not None and not 1 <= value <= longest_ms:
         raise _outside("lifetime_ms", value, 1, longest_ms)
+    if (value := spec.result_ms) is not None and not 1 <= value <= longest_ms:
+        raise _outside("result_ms", value, 1, longest_ms)
     most = defaults.COUNT_MAX
     if (value := spec.priority) is not None and not -most <= value <= most:
         raise _outside("priority", value, -most, most)

@@ -5,6 +5,7 @@ from headway.core.book import Book
 from headway.core.commands import Ack, Changed, Extend, Nack, Release, Settled
 from headway.core.errors import BadValue
 from headway.core.job import Job, JobError
+from headway.core.results import NOTHING
 from headway.core.states import JobState
 
 
@@ -12,10 +13,13 @@ def ack(book: Book, command: Ack, now_ms: int) -> Settled:
     """Done, even where a cancel was asked for: the work has happened."""
     stale: list[int] = []
     leases = book.leases
+    results = command.results
     for token in command.tokens:
         job = leases.get(token)
         if job is None:
             stale.append(token)
+        elif results:
+            life.finish(book, job, now_ms, results.get(token, NOTHING))
         else:
             life.finish(book, job, now_ms)
     return Settled(stale, [])
@@ -132,5 +136,5 @@ def _lose(book: Book, job: Job, now_ms: int) -> None:
 
 def _cancel_ended(book: Book, job: Job, now_ms: int) -> None:
     """Its lease is over already: the cancel that was asked for takes hold."""
-    life.leave(book, job, JobState.CANCELLED)
+    life.leave(book, job, JobState.CANCELLED, now_ms)
     book.write(job, events.Cancelled(now_ms, *life.whose(job), *life.told_end(job)))

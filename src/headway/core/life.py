@@ -5,6 +5,7 @@ from headway.core.book import Book
 from headway.core.config import QueueConfig
 from headway.core.job import Job, JobError
 from headway.core.queue import Queue
+from headway.core.results import NO_VALUE, NOTHING, Result, kept
 from headway.core.states import DONE, LEASED, READY, JobState
 
 
@@ -105,12 +106,12 @@ def end_lease(
     return now_ms - job.started_ms
 
 
-def finish(book: Book, job: Job, now_ms: int) -> None:
+def finish(book: Book, job: Job, now_ms: int, result: Result = NOTHING) -> None:
     """Acked: done, and gone from memory."""
     run_ms = end_lease(book, job, now_ms)
     queue = book.queues[job.queue]
     queue.rules.kind(job.spec.kind).ran(run_ms)
-    leave(book, job, DONE)
+    leave(book, job, DONE, now_ms, result)
     spec = job.spec
     acked = events.Acked(
         now_ms,
@@ -127,8 +128,16 @@ def finish(book: Book, job: Job, now_ms: int) -> None:
     book.write(job, acked)
 
 
-def leave(book: Book, job: Job, state: JobState) -> None:
-    """Done or cancelled: its history is all that stays."""
+def leave(
+    book: Book,
+    job: Job,
+    state: JobState,
+    now_ms: int,
+    result: Result = NO_VALUE,
+) -> None:
+    """Done or cancelled: its history is all that stays, and what was asked for."""
+    if job.spec.result_ms is not None:
+        book.decision.results.append(kept(job, state, result, now_ms))
     job.state = state
     book.arm(job)
     del book.jobs[job.seq]
@@ -192,14 +201,14 @@ def expire(book: Book, job: Job, now_ms: int) -> None:
 def cancel(book: Book, job: Job, now_ms: int) -> None:
     """Gone by request. A leased job is cancelled when its lease ends."""
     detach(book, job, now_ms)
-    leave(book, job, JobState.CANCELLED)
+    leave(book, job, JobState.CANCELLED, now_ms)
     book.write(job, events.Cancelled(now_ms, *whose(job), *told_end(job)))
 
 
 def discard(book: Book, job: Job, now_ms: int) -> None:
     """A dead letter is deleted for good: its history is all that stays."""
     book.queues[job.queue].dead -= 1
-    leave(book, job, JobState.CANCELLED)
+    leave(book, job, JobState.CANCELLED, now_ms)
     book.write(job, events.Discarded(now_ms, *whose(job)))
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from headway.core import life
 from headway.core.book import Book
-from headway.core.commands import Decision, Fetched, Group
+from headway.core.commands import Decision, Enqueue, Fetched, Group
 from headway.core.job import Job
 from headway.core.lane import Cold, Lane, read_anew
 from headway.core.queue import Queue
@@ -29,6 +29,8 @@ class Bounds(msgspec.Struct, frozen=True):
     """About so many ready jobs, over all turns."""
     turns_max: int = 20_000
     scheduled_max: int = 20_000
+    keys_max: int = 50_000
+    """Idempotency keys of one queue; the others are looked up."""
     reads_max: int = 64
     """Times that the store is read in one step; the rest comes with the next one."""
 
@@ -47,6 +49,9 @@ def tidy(book: Book, decision: Decision, bounds: Bounds, now_ms: int) -> None:
         if seq in book.jobs:
             _tidy_job(book, book.jobs[seq])
     book.visited.clear()
+    for command, _ in decision.answers:
+        if type(command) is Enqueue and command.queue in book.queues:
+            book.queues[command.queue].keys.shrink(bounds.keys_max)
     _tidy_scheduled(book, bounds)
     shared = book.shared
     for queue in shared.reshaped:

@@ -5,6 +5,7 @@ from headway.core.book import Book
 from headway.core.commands import Changed, Reply, ReplyFate, Wait
 from headway.core.errors import BadValue, WrongState
 from headway.core.job import Job
+from headway.core.results import Result
 from headway.core.states import JobState
 
 
@@ -92,7 +93,7 @@ def _resolve(
     )
     if job.is_done_on_reply:
         book.dispatch.give_back(job, now_ms)
-        life.leave(book, job, JobState.DONE)
+        life.leave(book, job, JobState.DONE, now_ms, Result(payload))
         return
     # The continuation is a new wait for a worker, and so a new promise.
     job.run_at_ms = now_ms
@@ -105,5 +106,5 @@ def _resolve(
 
 def _cancel_instead(book: Book, job: Job, now_ms: int) -> None:
     book.dispatch.give_back(job, now_ms)
-    life.leave(book, job, JobState.CANCELLED)
+    life.leave(book, job, JobState.CANCELLED, now_ms)
     book.write(job, events.Cancelled(now_ms, *life.whose(job), *life.told_end(job)))

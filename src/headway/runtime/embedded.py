@@ -13,11 +13,12 @@ from typing import Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 
 import msgspec
 
-from headway.core.commands import Lease, Release, Withdraw
+from headway.core.commands import Release
 from headway.core.errors import BadValue, RuleBroken
 from headway.runtime import operating, verbs
 from headway.runtime.door import Door
 from headway.runtime.owner import Ask
+from headway.runtime.results import Held, taken_back
 from headway.runtime.verbs import Request
 from headway.runtime.views import Handed
 
@@ -54,7 +55,7 @@ async def ask_async(link: Link, request: Request[T]) -> T:
     try:
         return _read(request, await asyncio.wrap_future(future))
     except asyncio.CancelledError:
-        if isinstance(request.ask, Lease):
+        if isinstance(request.ask, Held):
             give_back(link, request.ask, future)
         raise
 
@@ -138,6 +139,7 @@ class Headway(_Caller):
     schedule = _blocking(verbs.schedule)
     unschedule = _blocking(verbs.unschedule)
     show = _blocking(verbs.show)
+    result = _blocking(verbs.result)
     why = _blocking(verbs.why)
     counts = _blocking(verbs.counts)
     measure = _blocking(verbs.measure)
@@ -191,6 +193,7 @@ class AsyncHeadway(_Caller):
     schedule = _awaited(verbs.schedule)
     unschedule = _awaited(verbs.unschedule)
     show = _awaited(verbs.show)
+    result = _awaited(verbs.result)
     why = _awaited(verbs.why)
     counts = _awaited(verbs.counts)
     measure = _awaited(verbs.measure)
@@ -249,7 +252,7 @@ def _read(request: Request[T], answer: Any) -> T:
     return request.read(answer)
 
 
-def give_back(link: Asked, lease: Lease, future: Future[Any]) -> None:
+def give_back(link: Asked, held: Held, future: Future[Any]) -> None:
     """The caller is gone: what it was granted in the meantime goes back unused."""
 
     def release(done: Future[Any]) -> None:
@@ -259,4 +262,4 @@ def give_back(link: Asked, lease: Lease, future: Future[Any]) -> None:
                 link.submit(Release([job.token for job in handed.jobs]))
 
     future.add_done_callback(release)
-    link.submit(Withdraw(lease))
+    link.submit(taken_back(held))

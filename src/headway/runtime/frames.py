@@ -27,6 +27,7 @@ from headway.runtime.bulk import BulkList, BulkPreview, ListBulks
 from headway.runtime.errors import OwnerBusy, OwnerStopped, RuntimeFailure
 from headway.runtime.listing import Listing, Page
 from headway.runtime.measures import Measures
+from headway.runtime.results import Ended, Watch
 from headway.runtime.views import (
     Handed,
     HistoryPage,
@@ -42,6 +43,7 @@ _ASKS: Final = {
     *get_args(Query),
     *get_args(Listing),
     ListBulks,
+    Watch,
 } - {Fetched, Withdraw, BulkPage}
 _ANSWERS: Final = (
     Accepted,
@@ -59,6 +61,7 @@ _ANSWERS: Final = (
     *get_args(Page),
     Measures,
     Wanted,
+    Ended,
 )
 _TYPES: Final = {kind.__name__: kind for kind in (*_ASKS, *_ANSWERS)}
 _DECODERS: Final = {
@@ -101,13 +104,13 @@ def pack(call: int, value: object) -> bytes:
     return _framed(call, name, body)
 
 
-def pack_withdraw(call: int, lease_call: int) -> bytes:
-    """The caller of an earlier lease is gone."""
-    return _framed(call, Withdraw.__name__, _encode(lease_call))
+def pack_withdraw(call: int, held_call: int) -> bytes:
+    """The caller of an earlier ask that waits is gone."""
+    return _framed(call, Withdraw.__name__, _encode(held_call))
 
 
 def unpack(blob: bytes) -> tuple[int, Any]:
-    """The number of the call, and what was sent; a withdrawn lease by its number.
+    """The number of the call, and what was sent; what is withdrawn by its number.
 
     Raises a msgspec error for what is not a frame of ours.
     """
@@ -122,9 +125,9 @@ def unpack(blob: bytes) -> tuple[int, Any]:
 
 
 class Withdrawn(msgspec.Struct):
-    """A Withdraw on its way: the lease is named by the number of its call."""
+    """On its way: what is withdrawn is named by the number of its call."""
 
-    lease_call: int
+    call: int
 
 
 def _framed(call: int, name: str, body: bytes) -> bytes:

@@ -92,13 +92,23 @@ class Journal:
     def number_of(self, lane: Lane) -> int:
         return lane.place or self._number(lane)
 
-    def write(self, decision: Decision, now_ms: int) -> Batch | None:
-        """The batch that makes the decision durable; None if nothing has changed."""
+    def write(
+        self,
+        decision: Decision,
+        now_ms: int,
+        results_over: tuple[int, int] | None = None,
+    ) -> Batch | None:
+        """The batch that makes the decision durable; None if nothing has changed.
+
+        `results_over` says which results go with it, and how many at most.
+        """
         has_news = decision.events or decision.facts or decision.moved
-        if not has_news and not self._said:
+        if not has_news and not self._said and results_over is None:
             return None
         batch = Batch([], [], [], self._said, decision.keys)
         self._said = []
+        batch.results = decision.results
+        batch.results_over = results_over
         self._write_jobs(decision, batch, now_ms)
         for fact in decision.facts:
             kind, queue, name = fact

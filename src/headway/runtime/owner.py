@@ -34,6 +34,7 @@ from headway.runtime.measures import snapshot
 from headway.runtime.meter import Meter
 from headway.runtime.reading import Reading
 from headway.runtime.recovery import recover
+from headway.runtime.results import Ended, EndWatch, Results, Watch
 from headway.runtime.retention import Retention
 from headway.runtime.staffing import advise
 from headway.runtime.views import (
@@ -54,9 +55,9 @@ from headway.runtime.waiting import Waits
 from headway.store.errors import Corrupt
 from headway.store.port import Store
 
-Ask = Command | Query | Listing | ListBulks
+Ask = Command | Query | Listing | ListBulks | Watch | EndWatch
 """What may be put to an owner."""
-Reply = Answer | Handed | View | Page | BulkPreview | BulkList
+Reply = Answer | Handed | View | Page | BulkPreview | BulkList | Ended
 Answers = list[tuple[Ask, Reply]]
 
 _COMMON: Final = frozenset({Enqueue, Lease, Ack, Extend})
@@ -134,7 +135,11 @@ class Owner:
         """When `step` must be called again if no command comes before."""
         if self.partition.book.shared.reads:
             return self.partition.now_ms
-        times = (self.partition.next_ms(), self._bulks.next_ms())
+        times = (
+            self.partition.next_ms(),
+            self._bulks.next_ms(),
+            self._results.next_ms(),
+        )
         return min((at_ms for at_ms in times if at_ms is not None), default=None)
 
     def close(self) -> None:
@@ -155,12 +160,14 @@ class Owner:
         )
         self._bulks = Bulks(self.partition.book, self._store)
         self._lister = Lister(self.partition.book, self._store)
+        self._results = Results(self.partition.book, self._store)
         return clock
 
     def _step(self, asks: Sequence[Ask], now_ms: int) -> Answers:
         commands: list[Command] = []
         shows: list[Show | Explain] = []
         others: list[Ask] = []
+        watches: list[Watch | EndWatch] = []
         answers: Answers = []
         for ask in asks:
             if type(ask) in _COMMON:
@@ -170,6 +177,8 @@ class Owner:
             match ask:
                 case Show() | Explain():
                     shows.append(ask)
+                case Watch() | EndWatch():
+                    watches.append(ask)
                 case StartBulk(is_preview=True):
                     others.append(ask)
                 case Purge():
@@ -194,6 +203,8 @@ class Owner:
                 break
             self._decide(fetched, now_ms, answers)
         answers += [(query, self._look(query)) for query in others]
+        for watch in watches:
+            answers += self._results.heard(watch, self.partition.now_ms)
         return answers
 
     def _follow(self, ask: Follow) -> Reply:
@@ -242,12 +253,16 @@ class Owner:
         """
         partition = self.partition
         decision = partition.decide(commands, now_ms)
-        batch = self._journal.write(decision, partition.now_ms)
+        results = self._results
+        over = results.droppable(len(decision.results), partition.now_ms)
+        batch = self._journal.write(decision, partition.now_ms, over)
         meter = self.meter
         if batch is not None:
             began = meter.stopwatch()
             self._store.commit(batch, self.epoch)
             meter.committed(batch, meter.stopwatch() - began)
+        if decision.results:
+            results.written(until_ms for _, until_ms, _ in decision.results)
         meter.decided(decision, partition.now_ms)
         for command, answer in decision.answers:
             if isinstance(answer, Granted):
@@ -257,6 +272,7 @@ class Owner:
                 answers += self._bulks.heard(command, answer)
             elif not isinstance(command, BulkPage):
                 answers.append((command, answer))
+        answers += results.news(decision, partition.now_ms)
         book = partition.book
         answers += [(query, look(book, query, now_ms)) for query in shows]
         self.asks |= {job.seq: job for job in decision.asks}

@@ -77,6 +77,16 @@ class Replay:
         self._states[place] = 0
         return f"job {seq} is {state}; by its history it is {expected}"
 
+    def left(self, seq: int, state: JobState) -> str | None:
+        """What is wrong with what a job has left, if anything."""
+        place = seq - self._first
+        if not self._first or not 0 <= place < len(self._states):
+            return None
+        expected = _STATES[self._states[place]]
+        if expected is None or expected is state:
+            return None
+        return f"result {seq} is of a job that is {state}; by history it is {expected}"
+
     def missed(self) -> Iterator[str]:
         """Jobs that should be there, but nobody has met."""
         for code, state in enumerate(_STATES):

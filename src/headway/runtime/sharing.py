@@ -22,6 +22,7 @@ from headway.runtime import frames
 from headway.runtime.errors import OwnerBusy, OwnerStopped
 from headway.runtime.frames import FRAME_MAX, HEAD, Withdrawn
 from headway.runtime.owner import Ask
+from headway.runtime.results import EndWatch, Held, taken_back
 from headway.runtime.service import Service
 
 PEERS_MAX: Final = 128
@@ -108,16 +109,15 @@ class Talk:
     def __init__(self, service: Service, peer: socket.socket) -> None:
         self._service = service
         self._peer = peer
-        self._leases: dict[int, Lease] = {}
+        self._held: dict[int, Held] = {}
         self._turn = threading.Lock()
 
     def heard(self, call: int, said: Any) -> None:
         ask: Ask = said
         if isinstance(said, Withdrawn):
-            lease = self._leases.get(said.lease_call)
-            ask = Withdraw(lease if lease is not None else Lease())
-        elif isinstance(said, Lease):
-            self._leases[call] = said
+            ask = taken_back(self._held.get(said.call) or Lease())
+        elif isinstance(said, Held):
+            self._held[call] = said
         try:
             future = self._service.submit(ask)
         except (OwnerBusy, OwnerStopped) as error:
@@ -126,14 +126,14 @@ class Talk:
         future.add_done_callback(lambda done: self._done(call, done))
 
     def gone(self) -> None:
-        """The other process is gone: its leases that still wait are withdrawn."""
-        for lease in list(self._leases.values()):
+        """The other process is gone: what it still waits for is withdrawn."""
+        for held in list(self._held.values()):
             with suppress(OwnerBusy, OwnerStopped):
-                self._service.submit(Withdraw(lease))
+                self._service.submit(taken_back(held))
         self._peer.close()
 
     def _done(self, call: int, done: Future[Any]) -> None:
-        self._leases.pop(call, None)
+        self._held.pop(call, None)
         error = done.exception()
         self._tell(call, done.result() if error is None else error)
 
@@ -163,7 +163,7 @@ class Guest:
         self._turn = threading.Lock()
         self._calls = 0
         self._waiting: dict[int, Future[Any]] = {}
-        self._leases: dict[int, int] = {}
+        self._held: dict[int, int] = {}
         self.is_lost = False
         _thread("headway-guest", self._listen)
 
@@ -176,13 +176,14 @@ class Guest:
             self._calls += 1
             call = self._calls
             self._waiting[call] = future
-            if isinstance(ask, Withdraw):
-                frame = frames.pack_withdraw(call, self._leases.get(id(ask.lease), 0))
+            if isinstance(ask, Withdraw | EndWatch):
+                held = ask.lease if isinstance(ask, Withdraw) else ask.watch
+                frame = frames.pack_withdraw(call, self._held.get(id(held), 0))
             else:
                 frame = frames.pack(call, ask)
-            if isinstance(ask, Lease):
-                self._leases[id(ask)] = call
-                future.add_done_callback(lambda _: self._leases.pop(id(ask), None))
+            if isinstance(ask, Held):
+                self._held[id(ask)] = call
+                future.add_done_callback(lambda _: self._held.pop(id(ask), None))
             with suppress(OSError):
                 # If it is lost, the listener tells.
                 self._socket.sendall(frame)

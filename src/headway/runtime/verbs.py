@@ -4,7 +4,7 @@ A verb makes a request: the command, and how its answer is to be read. Who asks,
 whether it blocks or awaits, is not decided here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypedDict, TypeVar, Unpack
 
 from headway.core.capacity import START_MS, Wanted
@@ -34,11 +34,13 @@ from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
 from headway.core.durations import parse_ms
 from headway.core.job import JobSpec
+from headway.core.results import Result
 from headway.core.retry import Retry
 from headway.core.why import Why
 from headway.core.windows import WindowSet
 from headway.runtime.measures import Measures
 from headway.runtime.owner import Ask
+from headway.runtime.results import Ended, Watch
 from headway.runtime.views import (
     Autoscale,
     Count,
@@ -85,9 +87,11 @@ class JobFields(TypedDict, total=False):
     retry: Retry
     idempotency_key: str
     headers: dict[str, str]
+    result: Duration
+    """How long its result is kept; without it none is."""
 
 
-_DURATIONS = ("slo", "delay", "timeout", "lifetime")
+_DURATIONS = ("slo", "delay", "timeout", "lifetime", "result")
 
 
 def spec(payload: bytes = b"", **fields: Unpack[JobFields]) -> JobSpec:
@@ -133,9 +137,13 @@ def lease(
     return Request(command, lambda got: got.jobs)
 
 
-def ack(*tokens: int) -> Request[list[int]]:
-    """The jobs are done. Answers the tokens that were stale, and changed nothing."""
-    return Request(Ack(list(tokens)), _stale)
+def ack(*tokens: int, results: Mapping[int, bytes] | None = None) -> Request[list[int]]:
+    """The jobs are done. Answers the tokens that were stale, and changed nothing.
+
+    `results` are JSON by token, of jobs that were asked for theirs.
+    """
+    values = {token: Result(value) for token, value in (results or {}).items()}
+    return Request(Ack(list(tokens), values), _stale)
 
 
 def extend(*tokens: int, lease: Duration = "30s") -> Request[Settled]:
@@ -246,6 +254,14 @@ def unschedule(queue: str, name: str) -> Request[bool]:
 def show(seq: int) -> Request[JobView]:
     """The job as it stands."""
     return Request(Show(seq), itself)
+
+
+def result(seq: int, *, wait: Duration = 0) -> Request[Ended]:
+    """What became of a job that was asked for its result.
+
+    With `wait`, at most a minute, the answer is held back until the job has ended.
+    """
+    return Request(Watch(seq, parse_ms(wait, "wait")), itself)
 
 
 def why(seq: int) -> Request[Why]:

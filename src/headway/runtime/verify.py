@@ -13,6 +13,8 @@ from headway.core import facts
 from headway.core.commands import FactKind
 from headway.core.errors import RuleBroken
 from headway.core.partition import Partition
+from headway.core.results import decode_outcome
+from headway.core.states import JobState
 from headway.runtime.journal import (
     CHECKPOINT_FACT,
     COUNTS_FACT,
@@ -89,6 +91,7 @@ class Verification:
                 yield from self._history(snapshot)
                 yield from self._rows(snapshot)
                 yield from self._keys(snapshot)
+                yield from self._results(snapshot)
         except StoreError as error:
             if not store_check.is_unborn(self.path, self._options, error):
                 yield f"{type(error).__name__}: {error}"
@@ -188,6 +191,28 @@ class Verification:
                 yield f"key {key!r} is of job {seq}, which never was"
             if len(fingerprint) != FINGERPRINT_BYTES:
                 yield f"key {key!r} has no fingerprint"
+
+    def _results(self, snapshot: Snapshot) -> Iterator[str]:
+        """Of a job that is over, and in a queue that is known."""
+        for (seq,) in snapshot.early_results():
+            yield f"job {seq} has left a result, and is still there"
+        for seq, until_ms, blob in snapshot.results():
+            try:
+                outcome = decode_outcome(blob)
+            except UNREADABLE as error:
+                yield f"result {seq} can't be read: {error}"
+                continue
+            if outcome.state not in (JobState.DONE, JobState.CANCELLED):
+                yield f"result {seq} is of a job that is {outcome.state}"
+            if outcome.queue not in self._book.queues:
+                yield f"result {seq}: its queue {outcome.queue!r} is not known"
+            if not 0 < seq <= self._last_seq:
+                yield f"result {seq} is of a job that never was"
+            if until_ms <= outcome.ended_ms:
+                yield f"result {seq} was over before its job was"
+            problem = self._replay.left(seq, outcome.state)
+            if problem is not None:
+                yield problem
 
     def _tell(self, what: str, done: int, total: int) -> None:
         if done % TOLD_EVERY == 0:

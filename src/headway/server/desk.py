@@ -10,10 +10,10 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from headway.core.commands import Lease, Withdraw
 from headway.runtime.embedded import Link, give_back
 from headway.runtime.errors import RuntimeFailure
 from headway.runtime.owner import Ask
+from headway.runtime.results import Held, taken_back
 
 
 class Desk:
@@ -24,8 +24,8 @@ class Desk:
         self._loop = loop
         self._answered: deque[tuple[Asking, int, Any]] = deque()
         self._is_woken = False
-        self._leases: dict[Asking, None] = {}
-        """Those that have asked for jobs and have no answer yet."""
+        self._held: dict[Asking, None] = {}
+        """Those that wait for jobs or results and have no answer yet."""
 
     def ask(self, asks: list[Ask], done: Callable[[list[Any]], None]) -> "Asking":
         """`done` gets the answers in the order of the asks, errors among them."""
@@ -38,15 +38,15 @@ class Desk:
         return self._link.submit(ask)
 
     def end_waits(self) -> None:
-        """Whoever waits for a job is told that there is none."""
-        for asking in list(self._leases):
+        """Whoever waits for a job is told that there is none, or how another stands."""
+        for asking in list(self._held):
             asking.withdraw()
 
     def began(self, asking: "Asking") -> None:
-        self._leases[asking] = None
+        self._held[asking] = None
 
     def ended(self, asking: "Asking") -> None:
-        self._leases.pop(asking, None)
+        self._held.pop(asking, None)
 
     def arrived(self, asking: "Asking", place: int, answer: Any) -> None:
         """In the owner's thread."""
@@ -74,7 +74,7 @@ class Asking:
         self._done = done
         self._answers: list[Any] = [None] * len(asks)
         self._left = len(asks)
-        self._lease: tuple[Lease, Future[Any]] | None = None
+        self._held: tuple[Held, Future[Any]] | None = None
         self._is_abandoned = False
 
     def submit(self, place: int, ask: Ask) -> None:
@@ -84,8 +84,8 @@ class Asking:
         except RuntimeFailure as error:
             desk.arrived(self, place, error)
             return
-        if isinstance(ask, Lease):
-            self._lease = (ask, future)
+        if isinstance(ask, Held):
+            self._held = (ask, future)
             desk.began(self)
         future.add_done_callback(
             lambda done: desk.arrived(self, place, done.exception() or done.result())
@@ -96,26 +96,26 @@ class Asking:
         self._left -= 1
         if self._left:
             return
-        if self._lease is not None:
+        if self._held is not None:
             self._desk.ended(self)
             # The future knows us: together we would wait for the collector of cycles.
-            self._lease = None
+            self._held = None
         if not self._is_abandoned:
             self._done(self._answers)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it has asked for jobs and has no answer yet."""
-        return self._lease is not None and self._left > 0
+        """Whether it waits for jobs or a result and has no answer yet."""
+        return self._held is not None and self._left > 0
 
     def withdraw(self) -> None:
-        """Its wait for jobs is over; what was granted is still handed out."""
-        if self._lease is not None and self.is_waiting:
+        """Its wait is over; what was granted is still handed out."""
+        if self._held is not None and self.is_waiting:
             with suppress(RuntimeFailure):
-                self._desk.submit(Withdraw(self._lease[0]))
+                self._desk.submit(taken_back(self._held[0]))
 
     def abandon(self) -> None:
         """The caller is gone: jobs that were granted to it go back unused."""
         self._is_abandoned = True
-        if self._lease is not None and self.is_waiting:
-            give_back(self._desk, *self._lease)
+        if self._held is not None and self.is_waiting:
+            give_back(self._desk, *self._held)

@@ -13,7 +13,9 @@ from headway.core import retry as core_retry
 from headway.core.durations import parse_ms
 from headway.core.errors import BadValue
 from headway.core.job import JobError, JobSpec
+from headway.core.states import JobState
 from headway.core.windows import Window, WindowSet
+from headway.runtime.results import Ended
 from headway.runtime.views import JobView, LeasedJob
 from headway.search.views import FoundJob
 from headway.server.ids import Ids
@@ -46,6 +48,7 @@ def spec_of(job: jobs.NewJob) -> JobSpec:
         retry=None if job.retry is None else retry_of(job.retry),
         idempotency_key=job.idempotency_key,
         headers=job.headers,
+        result_ms=ms_of(job.result, "result"),
     )
 
 
@@ -140,6 +143,8 @@ def leased(job: LeasedJob, ids: Ids) -> work.Leased:
         shown.labels = spec.labels
     if job.errors:
         shown.errors = errors_of(job.errors)
+    if spec.result_ms is not None:
+        shown.wants_result = True
     return shown
 
 
@@ -192,6 +197,25 @@ def shown(view: JobView, ids: Ids) -> jobs.JobShown:
     else:
         found.payload_base64 = b64encode(spec.payload).decode()
     return found
+
+
+def ended(found: Ended, ids: Ids) -> jobs.ResultShown:
+    """What became of a job."""
+    told = jobs.ResultShown(
+        id=ids.job(found.seq),
+        state=found.state.value,
+        problem=found.problem or None,
+        ended_ms=found.ended_ms,
+        kept_until_ms=found.until_ms,
+    )
+    if found.state is JobState.DEAD:
+        told.errors = errors_of(found.errors)
+    if found.value is not None:
+        if is_json(found.value):
+            told.value = Raw(found.value)
+        else:
+            told.value_base64 = b64encode(found.value).decode()
+    return told
 
 
 def shown_found(job: FoundJob, ids: Ids) -> jobs.JobShown:

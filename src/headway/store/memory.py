@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from threading import Lock
 
 from headway.store.errors import Contradiction, Fenced, HistoryGone, NotOpen
-from headway.store.port import Batch, Key, Move, Position, Row, Segment
+from headway.store.port import Batch, Key, Move, Position, Result, Row, Segment
 from headway.store.segments import up_to
 
 Place = tuple[int, bytes, int, int, int]
@@ -21,6 +21,9 @@ class MemoryDisk:
         self.places: list[Place] = []
         self.facts: dict[tuple[str, bytes], bytes] = {}
         self.keys: dict[tuple[str, str], Key] = {}
+        self.results: dict[int, Result] = {}
+        self.overs: list[tuple[int, int]] = []
+        """Until when results are kept, and whose, in this order."""
         self.history: list[Segment] = []
         self.turn = Lock()
 
@@ -35,6 +38,9 @@ class MemoryDisk:
         has_all = all(seq in put or seq in self.jobs for seq in ended)
         if len(ended) < len(batch.ends) or not has_all:
             raise Contradiction("an end of a job that does not exist")
+        left = {result[0] for result in batch.results}
+        if len(left) < len(batch.results) or not left.isdisjoint(self.results):
+            raise Contradiction("a second result of a job")
         segment = batch.segment
         if segment is not None:
             last = self.history[-1] if self.history else Segment(0, 1, 0, b"")
@@ -60,6 +66,11 @@ class MemoryDisk:
             self.history.append(batch.segment)
         if batch.history_before is not None:
             self.drop_history(batch.history_before)
+        for result in batch.results:
+            self.results[result[0]] = result
+            insort(self.overs, (result[1], result[0]))
+        if batch.results_over is not None:
+            self.drop_results(*batch.results_over)
 
     def put(self, row: Row) -> None:
         self.jobs[row[0]] = row
@@ -85,6 +96,12 @@ class MemoryDisk:
             part for part in self.history[:-1] if part.first + part.count <= before
         ]
         del self.history[: len(dropped)]
+
+    def drop_results(self, until_ms: int, most: int) -> None:
+        over = self.overs[: min(max(most, 0), bisect_left(self.overs, (until_ms + 1,)))]
+        del self.overs[: len(over)]
+        for _, seq in over:
+            del self.results[seq]
 
     def rows_at(self, places: Iterable[Place]) -> list[Row]:
         return [self.jobs[place[4]] for place in places]
@@ -153,6 +170,16 @@ class MemoryStore:
         disk = self._opened()
         with disk.turn:
             return [disk.keys[name] for name in set(wanted) if name in disk.keys]
+
+    def results(self, seqs: list[int]) -> list[Result]:
+        disk = self._opened()
+        with disk.turn:
+            return [disk.results[seq] for seq in set(seqs) if seq in disk.results]
+
+    def first_over_ms(self) -> int | None:
+        disk = self._opened()
+        with disk.turn:
+            return disk.overs[0][0] if disk.overs else None
 
     def history(self, first: int, most_bytes: int) -> list[Segment]:
         disk = self._opened()

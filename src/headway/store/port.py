@@ -28,6 +28,9 @@ Fact = tuple[str, bytes, bytes | None]
 Key = tuple[str, str, int, bytes, int]
 """An idempotency key: queue, key, seq, fingerprint of the job, when it came."""
 
+Result = tuple[int, int, bytes]
+"""What a job has left: its seq, until when it is kept, what it is."""
+
 
 class Position(NamedTuple):
     """A place in the order of a turn; rows after it are unread."""
@@ -71,6 +74,11 @@ class Batch(msgspec.Struct, eq=False):
     history_before: int | None = None
     """History up to, but without, this number is dropped: whole segments only, and
     never the newest, which knows the number to go on with."""
+    results: list[Result] = []
+    """Of jobs that have ended, once each."""
+    results_over: tuple[int, int] | None = None
+    """Results that were kept until this time or less are dropped, at most so many: those
+    first that ended first."""
 
 
 class Store(Protocol):
@@ -114,6 +122,14 @@ class Store(Protocol):
 
     def find_keys(self, wanted: list[tuple[str, str]]) -> list[Key]:
         """Those of the idempotency keys that are known, by queue and key."""
+        ...
+
+    def results(self, seqs: list[int]) -> list[Result]:
+        """Those of the results that are there, over or not, in any order."""
+        ...
+
+    def first_over_ms(self) -> int | None:
+        """When the first of all results will be over; None if there is none."""
         ...
 
     def history(self, first: int, most_bytes: int) -> list[Segment]:

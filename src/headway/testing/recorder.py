@@ -3,20 +3,25 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any, NoReturn
 
 import msgspec
+from msgspec import UNSET
 
 from headway.client.port import AsyncPort, Port
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
+from headway.core.errors import NoResult
 from headway.core.job import JobSpec
+from headway.wire.jobs import ResultShown
 from headway.wire.work import Leased
 from headway.worker.app import AnyPorts, App
 from headway.worker.handler import Handler
-from headway.worker.outcomes import current
+from headway.worker.outcomes import WaitFor, current
+from headway.worker.payloads import returned
+from headway.worker.results import ResultTimeout
 
 
 class Enqueued(msgspec.Struct, frozen=True):
@@ -40,6 +45,8 @@ class Recorder:
         """Queue, key and value."""
         self.schedules: list[Schedule] = []
         self.queues: list[QueueConfig] = []
+        self.results: dict[str, Any] = {}
+        """What jobs have returned, by id: to be filled by tests that only record."""
 
     def of(self, handler: Handler[..., Any]) -> list[Enqueued]:
         """The jobs of one handler."""
@@ -84,6 +91,17 @@ class _Recording:
         self._recorder.replies.append((queue, reply_key, value))
         return "resolved"
 
+    def result(self, job: str, *, wait_ms: int = 0) -> ResultShown:
+        """At once: nothing that has not run will run."""
+        specs = [one.spec for one in self._recorder.jobs if one.id == job]
+        if not specs or specs[0].result_ms is None:
+            raise NoResult(f"no result of job {job} was asked for")
+        if job not in self._recorder.results:
+            raise ResultTimeout(job, "does not run here; put its result in `results`")
+        told = returned(self._recorder.results[job])
+        problem = None if told.problem is UNSET else told.problem
+        return ResultShown(id=job, state="done", value=told.value, problem=problem)
+
     def schedule(self, entry: Schedule) -> None:
         self._recorder.schedules.append(entry)
 
@@ -104,27 +122,30 @@ class _Inline(_Recording):
     def enqueue(self, queue: str, specs: Sequence[JobSpec]) -> list[str]:
         ids = super().enqueue(queue, specs)
         for job_id, spec in zip(ids, specs, strict=True):
-            copy_context().run(self._run, job_id, queue, spec)
+            value = copy_context().run(self._run, job_id, queue, spec)
+            if not isinstance(value, WaitFor):
+                self._recorder.results[job_id] = value
         return ids
 
-    def _run(self, job_id: str, queue: str, spec: JobSpec) -> None:
+    def _run(self, job_id: str, queue: str, spec: JobSpec) -> Any:
         handler = self._app.handlers[queue, spec.kind]
         args, kwargs = handler.arguments.read(spec.payload)
         job = _leased(job_id, queue, spec)
         current.set(job)
 
-        async def call() -> None:
+        async def call() -> Any:
             value = handler.function(*args, **kwargs)
-            if handler.is_async:
-                await value
+            return await value if handler.is_async else value
 
         running = handler.hooks.around_run(job, call)
         if handler.is_async or handler.hooks.has_async_runs:
-            run_apart(lambda: asyncio.run(running))
-        else:
-            # Nothing of it waits for anything, so it ends at the first step.
-            with suppress(StopIteration):
-                running.send(None)
+            return run_apart(lambda: asyncio.run(running))
+        # Nothing of it waits for anything, so it ends at the first step.
+        try:
+            running.send(None)
+        except StopIteration as ended:
+            return ended.value
+        raise AssertionError("it waits after all")
 
 
 class _Awaited:
@@ -135,6 +156,9 @@ class _Awaited:
 
     async def enqueue(self, queue: str, specs: Sequence[JobSpec]) -> list[str]:
         return self._port.enqueue(queue, specs)
+
+    async def result(self, job: str, *, wait_ms: int = 0) -> ResultShown:
+        return self._port.result(job, wait_ms=wait_ms)
 
     async def reply(self, queue: str, reply_key: str, payload: bytes) -> str:
         return self._port.reply(queue, reply_key, payload)
@@ -215,13 +239,14 @@ def _leased(job_id: str, queue: str, spec: JobSpec) -> Leased:
     )
 
 
-def run_apart(call: Callable[[], Any]) -> None:
+def run_apart(call: Callable[[], Any]) -> Any:
     """In a thread: the caller's own loop may be running."""
+    values: list[Any] = []
     raised: list[BaseException] = []
 
     def run() -> None:
         try:
-            call()
+            values.append(call())
         except BaseException as error:  # raised again where it belongs
             raised.append(error)
 
@@ -232,3 +257,4 @@ def run_apart(call: Callable[[], Any]) -> None:
     thread.join()
     if raised:
         raise raised[0]
+    return values[0]

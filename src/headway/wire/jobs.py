@@ -92,6 +92,8 @@ class NewJob(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     retry: Retry | None = None
     idempotency_key: Key | None = None
     headers: Headers | None = None
+    result: Span | None = None
+    """How long its result is kept once it has ended; left out none is."""
 
 
 NewJobs = Annotated[list[NewJob], Meta(min_length=1, max_length=BATCH_MAX)]
@@ -149,6 +151,24 @@ class JobShown(msgspec.Struct, kw_only=True):
     """As it was sent; missing once the job has ended."""
     payload_base64: str | UnsetType = UNSET
     errors: list[FailedAttempt] = []
+
+
+class ResultShown(msgspec.Struct, kw_only=True):
+    """What became of a job that was asked for its result."""
+
+    id: str
+    state: str
+    """done, dead or cancelled once it has ended."""
+    value: Raw | UnsetType = UNSET
+    """What its handler returned; null where it returned nothing."""
+    value_base64: str | UnsetType = UNSET
+    """A reply that is no JSON, where that has completed the job."""
+    problem: str | None = None
+    """Why a job that is done has no value: it could not be kept."""
+    ended_ms: int | None = None
+    kept_until_ms: int | None = None
+    errors: list[FailedAttempt] = []
+    """Of a job that is dead."""
 
 
 class ReasonShown(msgspec.Struct):

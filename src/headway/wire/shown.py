@@ -33,6 +33,7 @@ def new_job(spec: JobSpec) -> jobs.NewJob:
         retry=None if spec.retry is None else retry_shown(spec.retry),
         idempotency_key=spec.idempotency_key,
         headers=spec.headers,
+        result=spec.result_ms,
     )
     if spec.is_json:
         job.payload = Raw(spec.payload)

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
+from headway.core.results import NOTHING, Result
 from headway.wire.jobs import FailedAttempt
 from headway.wire.values import (
     BATCH_MAX,
@@ -19,6 +20,7 @@ from headway.wire.values import (
 )
 
 QUEUES_MAX = 64
+Problem = Annotated[str, Meta(max_length=1_024)]
 Tokens = Annotated[list[Token], Meta(min_length=1, max_length=BATCH_MAX)]
 
 
@@ -57,6 +59,8 @@ class Leased(msgspec.Struct, kw_only=True):
     headers: dict[str, str] | UnsetType = UNSET
     labels: dict[str, str] | UnsetType = UNSET
     errors: list[FailedAttempt] | UnsetType = UNSET
+    wants_result: bool | UnsetType = UNSET
+    """Somebody asks for what its handler returns: it is to come with the ack."""
 
 
 class LeasedJobs(msgspec.Struct):
@@ -65,6 +69,28 @@ class LeasedJobs(msgspec.Struct):
 
 class TokensBody(msgspec.Struct, forbid_unknown_fields=True):
     tokens: Tokens
+
+
+class ResultBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What a handler returned, or why that can't be told."""
+
+    value: Raw | UnsetType = UNSET
+    """Any JSON value; of more than 256 KiB only that it was is kept."""
+    problem: Problem | UnsetType = UNSET
+
+    def told(self) -> Result:
+        """As the core has it."""
+        if self.problem is not UNSET:
+            return Result(None, self.problem)
+        return NOTHING if self.value is UNSET else Result(bytes(self.value))
+
+
+class AckBody(msgspec.Struct, forbid_unknown_fields=True):
+    tokens: Tokens
+    results: (
+        Annotated[dict[Token, ResultBody], Meta(max_length=BATCH_MAX)] | UnsetType
+    ) = UNSET
+    """By token, of jobs that want theirs told; of others they are dropped."""
 
 
 class ExtendBody(msgspec.Struct, forbid_unknown_fields=True):

@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw
 
 from headway.core.durations import parse_ms
 from headway.core.retry import GiveUp
-from headway.wire.work import Failure, Leased
+from headway.wire.work import Failure, Leased, ResultBody
 from headway.worker.handler import Handler
 from headway.worker.isolation import IsolatedFailure, run_isolated
 from headway.worker.outcomes import (
@@ -26,7 +26,7 @@ from headway.worker.outcomes import (
     current,
     too_long,
 )
-from headway.worker.payloads import Arguments, Unreadable
+from headway.worker.payloads import Arguments, Unreadable, returned
 from headway.worker.threads import Threads
 
 log: Final = logging.getLogger("headway.worker")
@@ -37,6 +37,7 @@ _LINE_MAX: Final = 1_024
 
 class Done(NamedTuple):
     token: str
+    result: ResultBody | None = None
 
 
 class Waits(NamedTuple):
@@ -79,7 +80,14 @@ async def attempt(
     if isinstance(value, WaitFor):
         has_more = handler.continuation is not None
         return Waits(job.token, value, not has_more)
-    return Done(job.token)
+    return Done(job.token, _result(job, value))
+
+
+def _result(job: Leased, value: Any) -> ResultBody | None:
+    """What is told of it, if anybody asks; a process of its own has told it already."""
+    if job.wants_result is not True:
+        return None
+    return value if isinstance(value, ResultBody) else returned(value)
 
 
 def _buried(job: Leased, reason: str) -> Failure:

@@ -1,44 +1,24 @@
 """A function whose calls can be enqueued."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import contextmanager
-from typing import (
-    Any,
-    Concatenate,
-    Final,
-    Generic,
-    ParamSpec,
-    Protocol,
-    TypeVar,
-    Unpack,
-)
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack
 
-from headway.client.port import AsyncPort, Port
 from headway.core.durations import parse_ms
 from headway.core.errors import BadValue
 from headway.core.job import JobSpec
 from headway.core.retry import GiveUp, Retry
-from headway.wire.values import BATCH_MAX
 from headway.worker.hooks import Hooks
+from headway.worker.many import Call, EnqueuedMany, EnqueueFailed, Progress, Sending
 from headway.worker.options import EnqueueOptions, spec_fields
 from headway.worker.outcomes import RetryLogic
-from headway.worker.payloads import Arguments
+from headway.worker.payloads import Arguments, Returned
+from headway.worker.results import Enqueued, Ports
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Q = TypeVar("Q")
-BATCH_BYTES: Final = 4 << 20
-"""Of payloads in one request."""
-Call = tuple[Any, ...] | Mapping[str, Any]
-"""The arguments of one call, by position or by name."""
-
-
-class Ports(Protocol):
-    """Who leads to the queue."""
-
-    def blocking(self) -> Port: ...
-    def awaited(self) -> AsyncPort: ...
 
 
 class Bound(Generic[P, R]):
@@ -60,39 +40,67 @@ class Bound(Generic[P, R]):
     def handler(self) -> "Handler[P, R]":
         return self._handler
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> str:
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued[R]:
         """Enqueues the call; answers the job's id when it is on stable storage."""
         spec = self.spec(args, kwargs)
         put = self._ports().blocking().enqueue
-        return self._handler.hooks.send(self._handler.queue, [spec], put)[0]
+        ids = self._handler.hooks.send(self._handler.queue, [spec], put)
+        return self.enqueued(ids[0])
 
-    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> str:
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued[R]:
         """The same for asyncio."""
         spec = self.spec(args, kwargs)
         put = self._ports().awaited().enqueue
-        hooks = self._handler.hooks
-        return (await hooks.asend(self._handler.queue, [spec], put))[0]
+        ids = await self._handler.hooks.asend(self._handler.queue, [spec], put)
+        return self.enqueued(ids[0])
+
+    def enqueued(self, job: str) -> Enqueued[R]:
+        """A job of this handler by its id: to be asked for its result."""
+        return Enqueued(job, self._handler.read_result, self._ports)
 
     def enqueue_many(
-        self, calls: Iterable[Call], *, has_progress: bool = False
-    ) -> list[str]:
-        """Enqueues calls, 1,000 at a time; each thousand wholly or not at all.
+        self,
+        calls: Iterable[Call],
+        *,
+        progress: Progress = False,
+        resume: EnqueueFailed | None = None,
+    ) -> EnqueuedMany[R]:
+        """Enqueues calls as they come, 1,000 at a time; each batch wholly or not at all.
 
-        A call is a tuple of arguments, or a mapping of them by name.
+        A call is a tuple of arguments, or a mapping of them by name. Raises
+        EnqueueFailed if only some were accepted; it says how many, and can be resumed.
         """
         port, queue = self._ports().blocking(), self._handler.queue
-        ids: list[str] = []
-        with _progress(self._handler.kind, calls, has_progress) as advance:
-            for specs in self._batches(calls):
-                ids += self._handler.hooks.send(queue, specs, port.enqueue)
-                advance(len(ids))
-        return ids
+        send = self._handler.hooks.send
+        sending = Sending(self, self._options.get("key"), resume)
+        put = sending.by(port.enqueue)
+        with sending.under_way(self._handler.kind, calls, progress):
+            for call in calls:
+                if batch := sending.add(call):
+                    sending.accepted(send(queue, batch, put))
+            if batch := sending.rest():
+                sending.accepted(send(queue, batch, put))
+        return sending.jobs
 
-    async def aenqueue_many(self, calls: Iterable[Call]) -> list[str]:
-        """The same for asyncio."""
-        put, queue = self._ports().awaited().enqueue, self._handler.queue
+    async def aenqueue_many(
+        self,
+        calls: Iterable[Call] | AsyncIterable[Call],
+        *,
+        progress: Progress = False,
+        resume: EnqueueFailed | None = None,
+    ) -> EnqueuedMany[R]:
+        """The same for asyncio; calls may come from an async generator, too."""
+        port, queue = self._ports().awaited(), self._handler.queue
         send = self._handler.hooks.asend
-        return [id_ for s in self._batches(calls) for id_ in await send(queue, s, put)]
+        sending = Sending(self, self._options.get("key"), resume)
+        put = sending.by(port.enqueue)
+        with sending.under_way(self._handler.kind, calls, progress):
+            async for call in _each(calls):
+                if batch := sending.add(call):
+                    sending.accepted(await send(queue, batch, put))
+            if batch := sending.rest():
+                sending.accepted(await send(queue, batch, put))
+        return sending.jobs
 
     def spec(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> JobSpec:
         """The job that a call is."""
@@ -100,23 +108,11 @@ class Bound(Generic[P, R]):
         tenant = self._options.get("tenant", "")
         if callable(tenant):
             tenant = tenant(*args, **kwargs)
-        return JobSpec(payload=payload, is_json=True, tenant=tenant, **self._fields)
-
-    def _batches(self, calls: Iterable[Call]) -> Iterator[list[JobSpec]]:
-        batch: list[JobSpec] = []
-        size = 0
-        for call in calls:
-            if isinstance(call, Mapping):
-                spec = self.spec((), call)
-            else:
-                spec = self.spec(_by_position(call), {})
-            if batch and (len(batch) == BATCH_MAX or size > BATCH_BYTES):
-                yield batch
-                batch, size = [], 0
-            batch.append(spec)
-            size += len(spec.payload)
-        if batch:
-            yield batch
+        fields = self._fields
+        key = self._options.get("key")
+        if callable(key):
+            fields = {**fields, "idempotency_key": key(*args, **kwargs)}
+        return JobSpec(payload=payload, is_json=True, tenant=tenant, **fields)
 
 
 class Handler(Bound[P, R]):
@@ -166,6 +162,14 @@ class Handler(Bound[P, R]):
         """The same handler, for jobs of which this is said as well."""
         return Bound(self, {**self._options, **options}, self._ports)
 
+    def read_result(self, value: bytes) -> Any:
+        """What the function that ends its jobs has returned."""
+        return self._returned.read(value)
+
+    @cached_property
+    def _returned(self) -> Returned:
+        return Returned(self.continuation or self.function)
+
     def on_reply(
         self, function: Callable[Concatenate[Q, P], Any]
     ) -> Callable[Concatenate[Q, P], Any]:
@@ -177,25 +181,10 @@ class Handler(Bound[P, R]):
         return function
 
 
-def _by_position(call: object) -> tuple[Any, ...]:
-    if isinstance(call, tuple):
-        return call
-    rule = "a call is a tuple of arguments, or a mapping of them by name"
-    raise BadValue("calls", call, rule)
-
-
-@contextmanager
-def _progress(
-    what: str, calls: Iterable[Call], is_shown: bool
-) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, where somebody asked for it."""
-    if not is_shown:
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    total = len(calls) if isinstance(calls, Sized) else None
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda done: progress.update(task, completed=done)
+async def _each(calls: Iterable[Call] | AsyncIterable[Call]) -> AsyncIterator[Call]:
+    if isinstance(calls, AsyncIterable):
+        async for call in calls:
+            yield call
+    else:
+        for call in calls:
+            yield call

@@ -13,6 +13,7 @@ from headway.wire.work import Leased
 from headway.worker.attempt import called, error_text
 from headway.worker.isolation import Answer
 from headway.worker.outcomes import WaitFor, current
+from headway.worker.payloads import returned
 
 
 def main() -> None:
@@ -28,7 +29,12 @@ def main() -> None:
         value = function(*args, **kwargs)
         if inspect.iscoroutine(value):
             value = asyncio.run(value)
-        answer = Answer(wait=value if isinstance(value, WaitFor) else None)
+        if isinstance(value, WaitFor):
+            answer = Answer(wait=value)
+        elif job.wants_result is True:
+            answer = Answer(result=returned(value))
+        else:
+            answer = Answer()
     except Exception as error:  # told to the parent
         answer = Answer(error=error_text(error))
     os.write(channel, msgspec.json.encode(answer))

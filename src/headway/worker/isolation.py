@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from headway.core.errors import BadValue
-from headway.wire.work import Leased
+from headway.wire.work import Leased, ResultBody
 from headway.worker.handler import Handler
 from headway.worker.outcomes import TimedOut, WaitFor, too_long
 
@@ -25,13 +25,16 @@ class Answer(msgspec.Struct, omit_defaults=True):
 
     error: str | None = None
     wait: WaitFor | None = None
+    result: ResultBody | None = None
 
 
 class IsolatedFailure(Exception):
     """The handler raised, or its process died. The text says all that is known."""
 
 
-async def run_isolated(handler: Handler[..., Any], job: Leased) -> WaitFor | None:
+async def run_isolated(
+    handler: Handler[..., Any], job: Leased
+) -> WaitFor | ResultBody | None:
     """Runs the job in a child; kills it at the timeout, or if we are cancelled."""
     child = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -58,7 +61,7 @@ async def run_isolated(handler: Handler[..., Any], job: Leased) -> WaitFor | Non
     answer = msgspec.json.decode(written, type=Answer)
     if answer.error is not None:
         raise IsolatedFailure(answer.error)
-    return answer.wait
+    return answer.wait or answer.result
 
 
 def place_of(handler: Handler[..., Any]) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from base64 import b64decode, b64encode
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
@@ -19,15 +19,16 @@ from headway.core.commands import (
 )
 from headway.core.commands import Settled as CoreSettled
 from headway.core.config import QueueConfig
-from headway.core.errors import LeaseLost, UnknownQueue
-from headway.core.job import JobSpec
+from headway.core.errors import LeaseLost, UnknownJob, UnknownQueue
+from headway.core.job import JobError, JobSpec
 from headway.runtime import verbs
 from headway.runtime.embedded import Link, ask, ask_async
 from headway.runtime.errors import RuntimeFailure
+from headway.runtime.results import Ended, Watch
 from headway.runtime.verbs import Request
 from headway.runtime.views import LeasedJob
-from headway.wire.jobs import FailedAttempt
-from headway.wire.work import Failure, Leased, Settled
+from headway.wire.jobs import FailedAttempt, ResultShown
+from headway.wire.work import Failure, Leased, ResultBody, Settled
 
 P = ParamSpec("P")
 LAST_WORDS_S: Final = 2.0
@@ -53,9 +54,19 @@ def lease(
     return Request(command, lambda got: [_leased(job) for job in got.jobs])
 
 
-def ack(tokens: Sequence[str]) -> Request[Settled]:
-    """The jobs are done."""
-    return Request(Ack([int(token) for token in tokens]), _settled)
+def ack(
+    tokens: Sequence[str], results: Mapping[str, ResultBody] | None = None
+) -> Request[Settled]:
+    """The jobs are done; with the results of those that want theirs told."""
+    told = {int(token): one.told() for token, one in (results or {}).items()}
+    return Request(Ack([int(token) for token in tokens], told), _settled)
+
+
+def result(job: str, *, wait_ms: int = 0) -> Request[ResultShown]:
+    """What became of a job; held back for so long while it has not ended."""
+    if not job.isdecimal() or not job.isascii():
+        raise UnknownJob(f"there is no job {job[:80]!r}")
+    return Request(Watch(int(job), wait_ms), _ended)
 
 
 def extend(tokens: Sequence[str], lease_ms: int) -> Request[Settled]:
@@ -138,6 +149,7 @@ class LocalPort:
 
     enqueue = _asked(enqueue)
     reply = _asked(reply)
+    result = _asked(result)
     schedule = _asked(verbs.schedule)
     configure = _asked(verbs.configure)
 
@@ -155,6 +167,7 @@ class AsyncLocalPort:
 
     enqueue = _awaited(enqueue)
     reply = _awaited(reply)
+    result = _awaited(result)
     schedule = _awaited(verbs.schedule)
     configure = _awaited(verbs.configure)
     _lease = _awaited(lease)
@@ -226,6 +239,24 @@ def _settled(got: CoreSettled) -> Settled:
     return Settled([str(n) for n in got.stale], [str(n) for n in got.cancelled])
 
 
+def _ended(found: Ended) -> ResultShown:
+    told = ResultShown(
+        id=str(found.seq),
+        state=found.state.value,
+        problem=found.problem or None,
+        ended_ms=found.ended_ms,
+        kept_until_ms=found.until_ms,
+        errors=_errors(found.errors),
+    )
+    if found.value is not None:
+        told.value = Raw(found.value)
+    return told
+
+
+def _errors(errors: Sequence[JobError]) -> list[FailedAttempt]:
+    return [FailedAttempt(e.at_ms, e.attempt, e.reason, e.text) for e in errors]
+
+
 def _leased(job: LeasedJob) -> Leased:
     spec = job.spec
     leased = Leased(
@@ -249,8 +280,7 @@ def _leased(job: LeasedJob) -> Leased:
     if spec.labels is not None:
         leased.labels = spec.labels
     if job.errors:
-        leased.errors = [
-            FailedAttempt(one.at_ms, one.attempt, one.reason, one.text)
-            for one in job.errors
-        ]
+        leased.errors = _errors(job.errors)
+    if spec.result_ms is not None:
+        leased.wants_result = True
     return leased

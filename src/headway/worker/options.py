@@ -33,6 +33,8 @@ class AnyOptions(TypedDict, total=False):
     lifetime: Duration
     attempts: int
     headers: dict[str, str]
+    result: Duration
+    """How long what the handler returns is kept; without it nothing is."""
 
 
 class EnqueueOptions(AnyOptions, total=False):
@@ -40,8 +42,9 @@ class EnqueueOptions(AnyOptions, total=False):
 
     run_at: datetime | int
     """With its zone; or milliseconds since 1970."""
-    key: str
-    """Idempotency key: the same key and arguments are one job."""
+    key: str | Callable[..., str]
+    """Idempotency key, or how it is found from the arguments of the call: the same key
+    and arguments are one job. `enqueue_many` numbers its jobs behind a name."""
 
 
 class JobOptions(AnyOptions, total=False):
@@ -58,7 +61,7 @@ class JobOptions(AnyOptions, total=False):
 TIMEOUT_SLACK_MS: Final = 5_000
 """The queue allows an attempt so much more than its worker does, which then comes first:
 it can stop the handler, ask the retry logic and tell what happened."""
-_DURATIONS: Final = ("slo", "delay", "timeout", "lifetime")
+_DURATIONS: Final = ("slo", "delay", "timeout", "lifetime", "result")
 _SAME: Final = ("weight", "priority", "cost", "labels", "headers")
 _OTHER: Final = {
     "critical": "is_critical",
@@ -82,7 +85,8 @@ def spec_fields(options: dict[str, Any]) -> dict[str, Any]:
         elif name in _SAME:
             fields[name] = value
         elif name in _OTHER:
-            fields[_OTHER[name]] = value
+            if not callable(value):
+                fields[_OTHER[name]] = value
         elif name == "run_at":
             fields["run_at_ms"] = _moment_ms(value)
         elif name == "windows":

@@ -5,14 +5,19 @@ They are read against the handler's own type hints. Nothing is ever unpickled.
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, reduce
 from inspect import Parameter
-from typing import Any, Final, get_type_hints
+from operator import or_
+from types import UnionType
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from headway.core.defaults import RESULT_BYTES_MAX, RESULT_PROBLEM_MAX
 from headway.core.errors import BadValue
 from headway.wire.values import PAYLOAD_MAX
+from headway.wire.work import ResultBody
+from headway.worker.outcomes import WaitFor
 
 _ABSENT: Final = object()
 """An argument that was not given: the handler's own default stands."""
@@ -106,12 +111,7 @@ class Arguments:
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
-        try:
-            return get_type_hints(self._function, include_extras=True)
-        except NameError as error:
-            name = getattr(self._function, "__qualname__", "a handler")
-            rule = f"a type hint can't be found at run time: {error}"
-            raise BadValue("handler", name, rule) from error
+        return _hints(self._function)
 
     @cached_property
     def _decoder(self) -> msgspec.json.Decoder[Any]:
@@ -139,12 +139,54 @@ class Arguments:
         return msgspec.json.Decoder(hint, dec_hook=_foreign)
 
 
+class Returned:
+    """How what a function returns is read by those who asked for it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        hint = _hints(function).get("return", Any)
+        if get_origin(hint) in (Union, UnionType):
+            values = [one for one in get_args(hint) if one is not WaitFor]
+            hint = reduce(or_, values)
+        elif hint is WaitFor:
+            hint = Any  # A reply completes its jobs.
+        self._decoder = msgspec.json.Decoder(hint, dec_hook=_foreign)
+
+    def read(self, value: bytes) -> Any:
+        """Raises a msgspec error for what does not fit the type hint."""
+        return self._decoder.decode(value)
+
+
+def returned(value: Any) -> ResultBody:
+    """What a handler returned, to be told; or why it can't be, for the job is done."""
+    try:
+        content = _encode(value)
+    except Exception as error:  # values may show themselves by code of their own
+        return ResultBody(problem=_problem(f"the result can't be JSON: {error}"))
+    if len(content) > RESULT_BYTES_MAX:
+        text = f"the result has {len(content)} bytes; {RESULT_BYTES_MAX} may be kept"
+        return ResultBody(problem=text)
+    return ResultBody(msgspec.Raw(content))
+
+
+def _problem(text: str) -> str:
+    return text[:RESULT_PROBLEM_MAX].encode("utf-8", "replace").decode()
+
+
 def written(value: Any) -> bytes:
     """Any value as JSON, by the same rules."""
     try:
         return _encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadValue("value", _kind(error), str(error)) from error
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(function, include_extras=True)
+    except NameError as error:
+        name = getattr(function, "__qualname__", "a handler")
+        rule = f"a type hint can't be found at run time: {error}"
+        raise BadValue("handler", name, rule) from error
 
 
 def _shown(value: Any) -> Any:

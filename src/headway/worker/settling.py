@@ -5,13 +5,16 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from msgspec import UNSET
+
 from headway.client.errors import ClientFailure
 from headway.client.origin import delays_s
 from headway.client.port import AsyncPort
+from headway.core.defaults import RESULT_PROBLEM_MAX
 from headway.core.errors import LeaseLost, RuleBroken
 from headway.runtime.errors import RuntimeFailure
 from headway.wire.values import BATCH_MAX
-from headway.wire.work import Failure
+from headway.wire.work import Failure, ResultBody
 from headway.worker.attempt import Done, Outcome, Waits, told
 
 log: Final = logging.getLogger("headway.worker")
@@ -21,6 +24,21 @@ FAILURES_MAX: Final = 200
 """In one request: their texts and payloads are long."""
 
 
+ACK_BYTES_MAX: Final = 4 << 20
+"""Of results in one request."""
+
+
+def _fitting(done: list[Done]) -> int:
+    """How many of them are told in one request: at least the first."""
+    size = 0
+    for number, one in enumerate(done[:BATCH_MAX]):
+        if one.result is not None and one.result.value is not UNSET:
+            size += len(bytes(one.result.value))
+            if size > ACK_BYTES_MAX and number:
+                return number
+    return BATCH_MAX
+
+
 class Settling:
     """Outcomes on their way. Nothing is given up while the worker lives."""
 
@@ -28,7 +46,7 @@ class Settling:
         """`settled` is told each token that the queue has heard of."""
         self._port = port
         self._settled = settled
-        self._done: list[str] = []
+        self._done: list[Done] = []
         self._failures: list[Failure] = []
         self._waits: list[Waits] = []
         self._has_some = asyncio.Event()
@@ -36,8 +54,8 @@ class Settling:
 
     def add(self, outcome: Outcome) -> None:
         match outcome:
-            case Done(token):
-                self._done.append(token)
+            case Done():
+                self._done.append(outcome)
             case Failure():
                 self._failures.append(outcome)
             case Waits():
@@ -59,16 +77,34 @@ class Settling:
                 return
 
     async def _flush(self) -> None:
-        done, self._done = self._done[:BATCH_MAX], self._done[BATCH_MAX:]
+        fitting = _fitting(self._done)
+        done, self._done = self._done[:fitting], self._done[fitting:]
         failures = self._failures[:FAILURES_MAX]
         self._failures = self._failures[FAILURES_MAX:]
         waits, self._waits = self._waits, []
         if done:
-            await self._tell(lambda: self._port.ack(done), done)
+            await self._finish(done)
         if failures:
             await self._fail(failures)
         for one in waits:
             await self._wait(one)
+
+    async def _finish(self, done: list[Done]) -> None:
+        """The jobs are done, even if the queue will not have what they returned."""
+        tokens = [one.token for one in done]
+        results = {one.token: one.result for one in done if one.result is not None}
+        try:
+            await self._tell(lambda: self._port.ack(tokens, results), tokens)
+        except RuleBroken as error:
+            if all(one.value is UNSET for one in results.values()):
+                raise
+            if len(done) > 1:
+                for one in done:
+                    await self._finish([one])
+                return
+            log.error("a result can't be told: %s", error)
+            text = told(f"the result was refused: {error}")[:RESULT_PROBLEM_MAX]
+            await self._finish([Done(tokens[0], ResultBody(problem=text))])
 
     async def _fail(self, failures: list[Failure]) -> None:
         tokens = [failure.token for failure in failures]

@@ -11,6 +11,7 @@ from headway.server.handlers import (
     operations,
     queues,
     records,
+    results,
     schedules,
     search,
     work,
@@ -18,6 +19,7 @@ from headway.server.handlers import (
 
 ROUTES: Final = (
     *jobs.ROUTES,
+    *results.ROUTES,
     *search.ROUTES,
     *work.ROUTES,
     *queues.ROUTES,

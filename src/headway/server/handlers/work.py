@@ -57,10 +57,17 @@ def lease(call: Call) -> Plan:
 
 def ack(call: Call) -> Plan:
     """The jobs are done. Stale tokens are named, and change nothing."""
-    good_, stale = _tokens(call, call.body.tokens)
+    body: wire.AckBody = call.body
+    good_, stale = _tokens(call, body.tokens)
     if not good_:
         return answer(wire.Settled(stale))
-    return ask(Ack(list(good_)), lambda got: _settled(got, good_, stale))
+    command = Ack(list(good_))
+    if body.results:
+        told = body.results
+        command.results = {
+            token: told[text].told() for token, text in good_.items() if text in told
+        }
+    return ask(command, lambda got: _settled(got, good_, stale))
 
 
 def extend(call: Call) -> Plan:
@@ -185,7 +192,13 @@ ROUTES: Final = (
         problems=("too_many_queues",),
         example={"queues": ["mail"], "max": 10, "wait": "20s", "worker": "w1"},
     ),
-    _work("/v1/ack", ack, wire.TokensBody, wire.Settled, example={"tokens": [_LEASE]}),
+    _work(
+        "/v1/ack",
+        ack,
+        wire.AckBody,
+        wire.Settled,
+        example={"tokens": [_LEASE], "results": {_LEASE: {"value": {"sent": 1}}}},
+    ),
     _work(
         "/v1/extend",
         extend,

@@ -17,7 +17,7 @@ from headway.store.errors import (
     StoreFailed,
     StoreFull,
 )
-from headway.store.port import Key, Position, Row, Segment
+from headway.store.port import Key, Position, Result, Row, Segment
 from headway.store.segments import up_to
 from headway.store.sqlite import statements as sql
 
@@ -64,6 +64,16 @@ class Reader:
                 return list(connection.executemany(sql.FIND_KEY, set(wanted)))
             except apsw.Error as error:
                 raise self._fail(error) from error
+
+    def results(self, seqs: list[int]) -> list[Result]:
+        if not seqs:
+            self._opened()
+            return []
+        return self._select(sql.RESULTS, (apsw.carray(array("q", seqs)),))
+
+    def first_over_ms(self) -> int | None:
+        found = self._select(sql.FIRST_OVER, ())
+        return int(found[0][0]) if found else None
 
     def history(self, first: int, most_bytes: int) -> list[Segment]:
         first = max(first, 1)

@@ -54,7 +54,18 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         blob BLOB NOT NULL
     ) STRICT;
     """,
+    # 2. Results that were asked for, by the job's seq: they come in about that order.
+    """
+    CREATE TABLE results(
+        seq INTEGER PRIMARY KEY,
+        until_ms INTEGER NOT NULL,
+        blob BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX results_by_time ON results(until_ms);
+    """,
 )
+RESULTS_SINCE: Final = 2
+"""The version that brought results."""
 
 
 def version_of(connection: apsw.Connection) -> int:

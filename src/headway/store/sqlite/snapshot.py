@@ -7,17 +7,20 @@ from typing import Any, Final, Self
 
 import apsw
 
-from headway.store.port import Key, Row, Segment
+from headway.store.port import Key, Result, Row, Segment
 from headway.store.sqlite import statements as sql
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.options import SqliteOptions
 from headway.store.sqlite.reader import failure
-from headway.store.sqlite.schema import known_version
+from headway.store.sqlite.schema import RESULTS_SINCE, known_version
 
 ROWS: Final = f"SELECT {sql.ROW} FROM jobs ORDER BY seq"  # noqa: S608
 SEGMENTS: Final = "SELECT first, count, at_ms, blob FROM history ORDER BY first"
 FACT_KINDS: Final = "SELECT DISTINCT kind FROM facts"
 KEYS: Final = "SELECT queue, key, seq, fingerprint, at_ms FROM keys ORDER BY id"
+RESULTS: Final = "SELECT seq, until_ms, blob FROM results ORDER BY seq"
+EARLY: Final = """SELECT seq FROM results WHERE EXISTS(
+    SELECT 1 FROM jobs WHERE jobs.seq = results.seq) ORDER BY seq"""
 JOBS_COUNT: Final = "SELECT count(*) FROM jobs"
 EVENTS_COUNT: Final = "SELECT sum(count) FROM history"
 
@@ -31,7 +34,8 @@ class Snapshot:
     def __init__(self, path: Path, options: SqliteOptions | None = None) -> None:
         self._connection = open_for_reader(path, options)
         self._connection.execute("BEGIN")
-        self._is_empty = known_version(self._connection) == 0
+        self._version = known_version(self._connection)
+        self._is_empty = self._version == 0
         self.epoch = 0 if self._is_empty else self._number(sql.EPOCH)
 
     def rows(self) -> Iterator[Row]:
@@ -51,6 +55,14 @@ class Snapshot:
     def idempotency_keys(self) -> Iterator[Key]:
         """All of them, in the order in which they came."""
         return self._stream(KEYS)
+
+    def results(self) -> Iterator[Result]:
+        """Every result, by seq."""
+        return self._stream(RESULTS) if self._version >= RESULTS_SINCE else iter(())
+
+    def early_results(self) -> Iterator[tuple[int]]:
+        """Seqs of jobs that have left one and are still there."""
+        return self._stream(EARLY) if self._version >= RESULTS_SINCE else iter(())
 
     def jobs_count(self) -> int:
         return 0 if self._is_empty else self._number(JOBS_COUNT)

@@ -40,6 +40,13 @@ APPEND: Final = """INSERT INTO history SELECT ?1, ?2, ?3, ?4 WHERE ?1 = coalesce
 DROP_HISTORY: Final = """DELETE FROM history WHERE first < (
     SELECT first FROM history WHERE first <= ? ORDER BY first DESC LIMIT 1)"""
 
+PUT_RESULT: Final = "INSERT INTO results VALUES(?, ?, ?)"
+# By the index alone: what is to be deleted is known before anything of it is read.
+DROP_RESULTS: Final = """DELETE FROM results WHERE seq IN (
+    SELECT seq FROM results WHERE until_ms <= ? ORDER BY until_ms, seq LIMIT ?)"""
+RESULTS: Final = "SELECT seq, until_ms, blob FROM results WHERE seq IN carray(?)"
+FIRST_OVER: Final = "SELECT until_ms FROM results ORDER BY until_ms LIMIT 1"
+
 FACTS: Final = "SELECT key, value FROM facts WHERE kind = ? ORDER BY key"
 JOBS: Final = f"SELECT {ROW} FROM jobs WHERE jobs.seq IN carray(?)"  # noqa: S608
 FIND_KEY: Final = """SELECT queue, key, seq, fingerprint, at_ms FROM keys

@@ -32,6 +32,11 @@ def write(connection: apsw.Connection, batch: Batch) -> None:
         _append(connection, batch.segment)
     if batch.history_before is not None:
         connection.execute(sql.DROP_HISTORY, (batch.history_before,))
+    if batch.results:
+        connection.executemany(sql.PUT_RESULT, batch.results)
+    if batch.results_over is not None:
+        until_ms, most = batch.results_over
+        connection.execute(sql.DROP_RESULTS, (until_ms, max(most, 0)))
 
 
 def _put(connection: apsw.Connection, puts: list[Row]) -> None:
