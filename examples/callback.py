@@ -1,15 +1,20 @@
-"""A partner answers later, by HTTP callback: the job waits and holds no worker."""
+"""A partner answers later, by a signed callback: the job waits and holds no worker."""
 
+import hashlib
+import hmac
 import json
-import os
+import subprocess
+import sys
+import tempfile
 import threading
+import time
 import urllib.request
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from base64 import b64decode, b64encode
 from typing import TypedDict
 
 import headway
 
-app = headway.App(os.environ.get("HEADWAY_URL", "sqlite:///callback.db"))
+HEADWAY = [sys.executable, "-m", "headway.cli.main"]
 answered = threading.Event()
 
 
@@ -18,44 +23,67 @@ class Answer(TypedDict):
     status: str
 
 
-@app.job(queue="orders", timeout="15m")
-def ship(order: int, callback: str) -> object:
-    """Asks the carrier, who calls back when the parcel is on its way."""
-    threading.Thread(target=carrier, args=(order, callback)).start()
-    return headway.wait_for(f"order-{order}", timeout="10m")
+def run(address: str, secret: str) -> None:
+    app = headway.App(address)
+    calls: list[threading.Thread] = []
+
+    @app.job(queue="orders", timeout="15m")
+    def ship(order: int) -> object:
+        """Asks the carrier, who calls back when the parcel is on its way."""
+        calls.append(threading.Thread(target=carrier, args=(order, address, secret)))
+        calls[-1].start()
+        return headway.wait_for(f"order-{order}", timeout="10m")
+
+    @ship.on_reply
+    def shipped(answer: Answer, order: int) -> None:
+        print(f"order {order} is {answer['status']}")
+        answered.set()
+
+    ship.enqueue(17)
+    while not answered.is_set():
+        app.work(until_empty=True)
+    for call in calls:
+        call.join()
+    app.close()
 
 
-@ship.on_reply
-def shipped(answer: Answer, order: int, callback: str) -> None:
-    print(f"order {order} is {answer['status']}")
-    answered.set()
-
-
-class Callback(BaseHTTPRequestHandler):
-    """What the carrier calls: each answer finds its job by its key."""
-
-    def do_POST(self) -> None:
-        length = int(self.headers["content-length"])
-        answer: Answer = json.loads(self.rfile.read(length))
-        app.reply("orders", f"order-{answer['order']}", answer)
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing is written for each call."""
-
-
-def carrier(order: int, callback: str) -> None:
-    """Somebody else's service."""
+def carrier(order: int, address: str, secret: str) -> None:
+    """Somebody else's service: it has a secret and no token."""
     body = json.dumps({"order": order, "status": "on its way"}).encode()
-    urllib.request.urlopen(urllib.request.Request(callback, body)).close()
+    number, moment = f"msg_{order}", str(int(time.time()))
+    signed = f"{number}.{moment}.".encode() + body
+    key = b64decode(secret.removeprefix("whsec_"))
+    signature = b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+    headers = {
+        "content-type": "application/json",
+        "webhook-id": number,
+        "webhook-timestamp": moment,
+        "webhook-signature": f"v1,{signature}",
+    }
+    request = urllib.request.Request(f"{address}/v1/callbacks/carrier", body, headers)
+    # Whoever did not hear an answer sends it again: the second one changes nothing.
+    for _ in range(2):
+        with urllib.request.urlopen(request) as answer:
+            print(f"the carrier's call: {json.load(answer)['fate']}")
 
 
 if __name__ == "__main__":
-    with HTTPServer(("127.0.0.1", 0), Callback) as server:
-        threading.Thread(target=server.serve_forever).start()
-        ship.enqueue(17, f"http://127.0.0.1:{server.server_port}/")
-        while not answered.is_set():
-            app.work(until_empty=True)
-        server.shutdown()
-    app.close()
+    with tempfile.TemporaryDirectory() as data:
+        source = ["--name", "carrier", "--queue", "orders"]
+        add = ["callback", "add", "--data", data, *source]
+        made = subprocess.run(
+            [*HEADWAY, *add, "--key", "order-{value.order}"],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with subprocess.Popen(
+            [*HEADWAY, "serve", "--data", data, "--port", "0"],
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as server:
+            assert server.stdout is not None
+            try:
+                run(server.stdout.readline().split()[-1], made.stdout.strip())
+            finally:
+                server.terminate()

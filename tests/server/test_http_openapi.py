@@ -12,7 +12,6 @@ from headway.server.handlers.table import ROUTES
 from headway.server.openapi import describe
 from headway.server.problems import CODES, problem
 from headway.server.routing import Route
-from headway.server.scopes import Verb
 
 DOCUMENT: dict[str, Any] = json.loads(describe(ROUTES))
 PROBLEM = "application/problem+json"
@@ -110,7 +109,7 @@ def test_every_problem_of_a_route_is_listed_under_its_status(route: Route) -> No
         assert {CODES[code].status for code in codes} == {int(status)}
     if route.body is not None:
         assert {"bad_json", "unsupported_media_type", "too_large"} <= listed
-    assert ("unauthorized" in listed) == (route.verb is not Verb.OPEN)
+    assert ("unauthorized" in listed) == route.verb.is_scope
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -13,6 +13,7 @@ from headway.runtime.owner import Ask
 from headway.search.finder import Finder
 from headway.server.app import App
 from headway.server.call import Call, Facilities
+from headway.server.callbacks import CallbackFile, Callbacks
 from headway.server.desk import Desk
 from headway.server.guard import Guard
 from headway.server.http.message import Request, Response
@@ -193,11 +194,11 @@ def test_a_handler_that_breaks_tells_no_value_to_log_or_caller() -> None:
     async def ask() -> None:
         desk = Desk(NoLink(), asyncio.get_running_loop())
         guard = Guard(Open(), "127.0.0.1", ())
+        nowhere = Path("none")
+        callbacks = Callbacks(CallbackFile(nowhere), Watcher("info", stream))
+        ids = Ids("p1", bytes(32))
         facilities = Facilities(
-            Ids("p1", bytes(32)),
-            Finder(Path("none")),
-            Past(Path("none"), "p1"),
-            "default",
+            ids, Finder(nowhere), Past(nowhere, "p1"), callbacks, "default"
         )
         app = App(Router([route]), desk, guard, facilities, Watcher("info", stream))
         headers = {b"host": b"localhost"}

@@ -14,10 +14,11 @@ from headway.server.scopes import ANYBODY, NOBODY, Bearer, Scope, Verb, parse_sc
 from tests.server.process import Answer, Served, make_token
 from tests.server.recipes import QUEUE, RECIPES, Target
 
-VERBS: list[Verb] = [verb for verb in Verb if verb is not Verb.OPEN]
+VERBS: list[Verb] = [verb for verb in Verb if verb.is_scope]
 PATTERNS = (QUEUE, QUEUE[:3] + "*", "other", "oth*", "*")
 COVERING = (QUEUE, QUEUE[:3] + "*", "*")
 OPEN = {"/livez", "/readyz", "/openapi.json"}
+SIGNED = {"/v1/callbacks/{source}", "/v1/callbacks/{source}/{key}"}
 FILLED = {"queue": QUEUE, "id": "p1_999"}
 QUEUES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
 
@@ -54,6 +55,10 @@ def named(route: Route) -> str:
     return f"{route.method} {route.path}"
 
 
+def asks_for_a_scope(route: Route) -> bool:
+    return route.verb is not Verb.SIGNED
+
+
 def target_of(route: Route, known: Known) -> Target:
     """A request that comes to a decision on QUEUE."""
     if not route.is_queue_checked:
@@ -85,13 +90,25 @@ def test_nothing_is_open_but_health_and_the_description() -> None:
     assert {route.path for route in ROUTES if route.verb is Verb.OPEN} == OPEN
 
 
+def test_nothing_is_signed_but_callbacks_and_no_token_is_good_for_it(
+    known: Known,
+) -> None:
+    routes = [route for route in ROUTES if route.verb is Verb.SIGNED]
+    assert {route.path for route in routes} == SIGNED
+    for route in routes:
+        for token in (None, "hw_unknown", known.admin, *known.tokens.values()):
+            answer = known.ask(route, target_of(route, known), token)
+            assert (answer.status, answer.code) == (401, "bad_signature")
+            assert not answer.headers["www-authenticate"].startswith("Bearer")
+
+
 def test_every_verb_on_a_queue_is_checked_there() -> None:
     for route in ROUTES:
         if "queue" in route.names:
             assert route.is_queue_checked, named(route)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=named)
+@pytest.mark.parametrize("route", [*filter(asks_for_a_scope, ROUTES)], ids=named)
 def test_a_route_is_open_to_its_verb_on_its_queue_alone(
     route: Route, known: Known
 ) -> None:
@@ -156,6 +173,8 @@ def test_one_lease_of_another_queue_spoils_the_whole_ack(known: Known) -> None:
         "work:",
         "open",
         "open:*",
+        "signed",
+        "signed:*",
         "WORK",
         "work:a b",
         "work:*a",
@@ -177,6 +196,7 @@ def test_admin_is_everything_and_nobody_nothing() -> None:
         assert not NOBODY.may(verb, "any")
         assert not NOBODY.may_some(verb)
     assert NOBODY.may(Verb.OPEN)
+    assert NOBODY.may(Verb.SIGNED)
 
 
 @given(st.sampled_from(VERBS), QUEUES, QUEUES)

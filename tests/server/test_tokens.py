@@ -35,7 +35,8 @@ class Heard:
     def tokens_read(self, count: int) -> None:
         self.read.append(count)
 
-    def tokens_broken(self, error: Exception) -> None:
+    def not_read(self, what: str, error: Exception) -> None:
+        assert what == "tokens"
         self.broken.append(str(error))
 
 

@@ -14,7 +14,8 @@ SAYS = {
     "fair_import": ["1003 rows imported; the small customer's last was number "],
     "partner": ["east: at most 4 at", "north: at most 3 at", "west: at most 3 at"],
     "night": ["patched products"],
-    "callback": ["order 17 is on its way"],
+    "callback": ["order 17 is on its way", "the carrier's call: repeated"],
+    "kafka_reply": [f"order {order} is on its way" for order in range(3)],
     "report": ["the test report is written"],
 }
 

@@ -10,7 +10,9 @@ SECTIONS: Final = {
     "Serve": {
         "serve": "headway.cli.serve:serve",
         "worker": "headway.cli.worker:worker",
+        "bridge": "headway.cli.bridge:bridge",
         "token": "headway.cli.token:token",
+        "callback": "headway.cli.callback:callback",
         "verify": "headway.cli.verify:verify",
         "backup": "headway.cli.backup:backup",
     },

@@ -11,7 +11,7 @@ import click
 from headway.cli.lakes import lake_option, opened, refusing_spark, spark_options
 from headway.cli.page import moment
 from headway.cli.refused import Refused
-from headway.cli.remote import with_address
+from headway.cli.remote import server_given
 from headway.cli.sections import example
 from headway.core.durations import parse_ms
 
@@ -35,7 +35,7 @@ def pipeline() -> None:
     )
 )
 @lake_option
-@with_address
+@server_given
 @spark_options
 @click.option(
     "--once", "is_once", is_flag=True, help="End when all is read.  [default]"

@@ -125,32 +125,27 @@ class Remote:
         return answer.status
 
 
-def with_address(command: Callable[..., R]) -> Callable[..., R]:
-    """Adds --server and --token, as they are."""
-
-    @click.option(
-        "--server",
-        default=lambda: os.environ.get("HEADWAY_SERVER", URL),
-        show_default=f"$HEADWAY_SERVER or {URL}",
-        help="The server to ask.",
-    )
-    @click.option(
+def server_given(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds --server and --token."""
+    token = click.option(
         "--token",
         default=lambda: os.environ.get("HEADWAY_TOKEN"),
         show_default="$HEADWAY_TOKEN",
         help="A bearer token, where the server wants one.",
     )
-    @wraps(command)
-    def called(*args: Any, **values: Any) -> R:
-        return command(*args, **values)
-
-    return called
+    server = click.option(
+        "--server",
+        default=lambda: os.environ.get("HEADWAY_SERVER", URL),
+        show_default=f"$HEADWAY_SERVER or {URL}",
+        help="The server to ask.",
+    )
+    return server(token(command))
 
 
 def with_server(command: Callable[..., R]) -> Callable[..., R]:
     """Adds --server and --token, and gives the command its server."""
 
-    @with_address
+    @server_given
     @wraps(command)
     def called(*args: Any, server: str, token: str | None, **values: Any) -> R:
         with closing(Remote(server, token)) as remote:

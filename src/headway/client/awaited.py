@@ -14,7 +14,7 @@ from headway.core.errors import RuleBroken
 
 P = ParamSpec("P")
 T = TypeVar("T")
-IDLE_MAX: Final = 16
+IDLE_MAX: Final = 64
 UNDO_S: Final = 10.0
 """How long the answer to a call that was cancelled is waited for."""
 

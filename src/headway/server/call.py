@@ -7,6 +7,7 @@ import msgspec
 
 from headway.search.finder import Finder
 from headway.server.bodies import convert
+from headway.server.callbacks import Callbacks
 from headway.server.http.message import Request, Response
 from headway.server.ids import Ids
 from headway.server.past import Past
@@ -23,6 +24,7 @@ class Facilities(msgspec.Struct):
     ids: Ids
     finder: Finder
     past: Past
+    callbacks: Callbacks
     default_queue: str
     """The queue of the four simple endpoints."""
     describe: Callable[[], bytes] = bytes

@@ -77,6 +77,9 @@ class Guard:
 
     def bearer(self, request: Request, verb: Verb) -> Bearer:
         """Who sent it. Without a token that is known there is no more to be said."""
+        if verb is Verb.SIGNED:
+            # Nobody, until the signature says who; on an open server, too.
+            return NOBODY
         if not self._tokens.is_required:
             return ANYBODY
         if verb is Verb.OPEN:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from headway.core.errors import BadValue, UnknownJob
+from headway.server.private import write_private
 from headway.server.problems import Refused
-from headway.server.tokens import write_private
 from headway.store.sqlite.place import sync_directory
 
 KEY_BYTES: Final = 32

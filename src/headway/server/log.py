@@ -111,9 +111,9 @@ class Watcher:
     def tokens_read(self, count: int) -> None:
         self.happened("tokens read", tokens=count)
 
-    def tokens_broken(self, error: Exception) -> None:
-        # It names the file and the place in it, and quotes no secret: it has none.
-        self._write(logging.ERROR, "tokens not read", {"error": str(error)})
+    def not_read(self, what: str, error: Exception) -> None:
+        """A file of the server's folder; the error names the place, and no secret."""
+        self._write(logging.ERROR, f"{what} not read", {"error": str(error)})
 
     def not_served(self, error: Exception) -> None:
         """The command says it in words; here is where."""

@@ -28,6 +28,7 @@ _ALWAYS: Final = (
 """What every route may answer, whatever is asked of it."""
 _WITH_BODY: Final = ("bad_json", "too_large", "unsupported_media_type")
 _WITH_TOKEN: Final = ("unauthorized", "forbidden")
+_SIGNED_BY: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
 _TAGS: Final = {
     "jobs": "Enqueue jobs, look at them, cancel them.",
     "work": "What workers do, and replies from outside.",
@@ -89,9 +90,11 @@ def _operation(route: Route, schemas: Mapping[int, Any]) -> dict[str, Any]:
     }
     if route.description:
         found["description"] = " ".join(route.description.split())
-    if route.verb is Verb.OPEN:
+    if not route.verb.is_scope:
         found["security"] = []
     parameters = [_path_parameter(name) for name in route.names]
+    if route.verb is Verb.SIGNED:
+        parameters += [_header_parameter(name) for name in _SIGNED_BY]
     if route.query is not None:
         parameters += _query_parameters(route.query)
     if parameters:
@@ -124,7 +127,7 @@ def _responses(route: Route, schemas: Mapping[int, Any]) -> dict[str, Any]:
     codes = [*_ALWAYS, *route.problems]
     if route.body is not None:
         codes += _WITH_BODY
-    if route.verb is not Verb.OPEN:
+    if route.verb.is_scope:
         codes += _WITH_TOKEN
     if route.names:
         codes.append("not_found")
@@ -149,6 +152,11 @@ def _path_parameter(name: str) -> dict[str, Any]:
     elif name == "key":
         schema = {"type": "string", "pattern": TEXT, "minLength": 1, "maxLength": 1024}
     return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _header_parameter(name: str) -> dict[str, Any]:
+    schema = {"type": "string", "minLength": 1}
+    return {"name": name, "in": "header", "required": True, "schema": schema}
 
 
 def _query_parameters(kind: Any) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ CODES: Final = {
     "bad_json": Code(400, "The body is not JSON as it should be"),
     "bad_value": Code(400, "A value is outside its range"),
     "unauthorized": Code(401, "A valid bearer token is needed"),
+    "bad_signature": Code(401, "The request is not signed as it should be"),
     "forbidden": Code(403, "The token does not allow this"),
     "cross_site": Code(403, "Another site's page may not ask this"),
     "not_found": Code(404, "There is nothing here"),
@@ -90,7 +91,8 @@ def problem(code: str, detail: str = "", key: str = "") -> Response:
     )
     headers: tuple[tuple[bytes, bytes], ...] = ()
     if known.status == 401:
-        headers = ((b"www-authenticate", b'Bearer realm="headway"'),)
+        scheme = b"Webhook" if code == "bad_signature" else b"Bearer"
+        headers = ((b"www-authenticate", scheme + b' realm="headway"'),)
     elif known.status == 405:
         headers = ((b"allow", detail.encode()),)
     elif known.status in (429, 503):

@@ -36,6 +36,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     is_body_needed: bool = True
     is_lines: bool = False
     """A body of JSON lines is understood, too."""
+    is_raw: bool = False
+    """The handler reads the body, when it knows whose it is."""
     is_any_kind: bool = False
     """The content type of the body does not matter."""
     query: Any = None
@@ -82,7 +84,7 @@ class Router:
         self._shapes: dict[tuple[int, str], list[tuple[list[str], Route]]] = {}
         self._decoders: dict[int, msgspec.json.Decoder[Any]] = {}
         for route in self.routes:
-            if route.body is not None:
+            if route.body is not None and not route.is_raw:
                 self._decoders[id(route)] = msgspec.json.Decoder(route.body)
             if route.names:
                 parts = route.path.split("/")

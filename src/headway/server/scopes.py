@@ -30,6 +30,13 @@ class Verb(StrEnum):
     METRICS = "metrics"
     OPEN = "open"
     """What anybody may ask: whether the server lives, and how to speak to it."""
+    SIGNED = "signed"
+    """What proves itself by its signature, and asks for no token."""
+
+    @property
+    def is_scope(self) -> bool:
+        """Whether a token can be good for it."""
+        return self not in (Verb.OPEN, Verb.SIGNED)
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -42,7 +49,7 @@ class Scope(msgspec.Struct, frozen=True):
     def parse(cls, text: str) -> Self:
         """Reads "enqueue:orders-*"; without a pattern it is good for every queue."""
         name, colon, pattern = text.partition(":")
-        known = [verb.value for verb in Verb if verb is not Verb.OPEN]
+        known = [verb.value for verb in Verb if verb.is_scope]
         if name not in known:
             raise BadValue("scope", text, f"must begin with one of {', '.join(known)}")
         if not colon:
@@ -78,7 +85,7 @@ class Bearer:
         self._seen: dict[tuple[Verb, str | None], bool] = {}
 
     def may(self, verb: Verb, queue: str | None = None) -> bool:
-        if verb is Verb.OPEN:
+        if not verb.is_scope:
             return True
         key = (verb, queue)
         known = self._seen.get(key)
@@ -91,7 +98,7 @@ class Bearer:
 
     def may_some(self, verb: Verb) -> bool:
         """Whether it is allowed on any queue at all."""
-        return verb is Verb.OPEN or verb in self._verbs
+        return not verb.is_scope or verb in self._verbs
 
 
 def parse_scopes(texts: Iterable[str]) -> list[Scope]:
@@ -102,7 +109,7 @@ def parse_scopes(texts: Iterable[str]) -> list[Scope]:
     return scopes
 
 
-ALL: Final = tuple(Scope(verb) for verb in Verb if verb is not Verb.OPEN)
+ALL: Final = tuple(Scope(verb) for verb in Verb if verb.is_scope)
 ANYBODY: Final = Bearer("anybody", ALL)
 """On loopback, where no tokens were made."""
 NOBODY: Final = Bearer("nobody", ())

@@ -7,7 +7,7 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final
 
@@ -18,6 +18,7 @@ from headway.runtime.door import Door
 from headway.search.finder import Finder
 from headway.server.app import App
 from headway.server.call import Facilities
+from headway.server.callbacks import CallbackFile, Callbacks
 from headway.server.desk import Desk
 from headway.server.guard import Guard
 from headway.server.handlers.table import ROUTES
@@ -61,12 +62,13 @@ class Server:
         loop.set_exception_handler(self._watch.stray)
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         keyring = self._keyring()
+        callbacks = Callbacks(CallbackFile(settings.data), self._watch)
         tls = _tls(settings)
         door = await asyncio.to_thread(Door, settings.data / STORE)
         try:
             desk = Desk(door, loop)
             await self._prepare(desk)
-            facilities = self._facilities()
+            facilities = self._facilities(callbacks)
             indexing = Indexing(settings.data / STORE, settings.data / INDEX, desk)
             guard = Guard(keyring, settings.host, settings.hosts)
             app = App(Router(ROUTES), desk, guard, facilities, self._watch)
@@ -77,7 +79,11 @@ class Server:
                 ssl=tls,
                 backlog=BACKLOG,
             )
-            aside = [loop.create_task(_sweep(connections, keyring, loop))]
+            aside = [
+                loop.create_task(
+                    _sweep(connections, [keyring.check, callbacks.check], loop)
+                )
+            ]
             for name in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(name, self._stop.set)
             address = _address(listener.sockets[0], settings)
@@ -119,12 +125,14 @@ class Server:
         if isinstance(answer, RuleBroken):
             raise answer
 
-    def _facilities(self) -> Facilities:
+    def _facilities(self, callbacks: Callbacks) -> Facilities:
         settings = self._settings
         ids = Ids(settings.partition, signing_key(settings.data / KEY))
         finder = Finder(settings.data / INDEX)
         past = Past(settings.data / STORE, settings.partition)
-        return Facilities(ids, finder, past, settings.default_queue, _described)
+        return Facilities(
+            ids, finder, past, callbacks, settings.default_queue, _described
+        )
 
     def _keyring(self) -> Keyring:
         settings = self._settings
@@ -253,9 +261,12 @@ def _raise_file_limit(connections: int) -> None:
 
 
 async def _sweep(
-    connections: Connections, keyring: Keyring, loop: asyncio.AbstractEventLoop
+    connections: Connections,
+    checks: Sequence[Callable[[], None]],
+    loop: asyncio.AbstractEventLoop,
 ) -> None:
     while True:
         await asyncio.sleep(connections.limits.sweep_s)
         connections.sweep(loop.time())
-        keyring.check()
+        for check in checks:
+            check()

@@ -1,12 +1,9 @@
 """Tokens of those who may call: shown once, kept as hashes, read again on a change."""
 
-import fcntl
-import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Final, Protocol
@@ -15,21 +12,15 @@ import msgspec
 from msgspec import Meta
 
 from headway.core.errors import BadValue
+from headway.server.private import PrivateFile, Seen
 from headway.server.scopes import Bearer, Scope, parse_scopes
-from headway.store.sqlite.place import sync_directory
 
 FILE: Final = "tokens.json"
 PREFIX: Final = "hw_"
 SECRET_BYTES: Final = 32
 TOKENS_MAX: Final = 10_000
-FILE_BYTES_MAX: Final = 16 << 20
-LOCK_S: Final = 10.0
-"""How long another writer may take."""
-TRY_S: Final = 0.02
 NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 _NAME: Final = re.compile(NAME)
-Seen = tuple[int, int, int, int]
-"""By what a change of the file is known."""
 
 
 class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,25 +41,22 @@ class TokenFile:
     """The tokens of a server's folder, as one file that is replaced as a whole."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE
+        self._file = PrivateFile(folder / FILE, "tokens")
+
+    @property
+    def path(self) -> Path:
+        return self._file.path
 
     def read(self) -> list[Kept]:
         return self.look()[0]
 
     def look(self) -> tuple[list[Kept], Seen | None]:
         """The tokens and what the file looked like; none of either without a file."""
-        try:
-            with self.path.open("rb") as file:
-                seen = _seen(os.fstat(file.fileno()))
-                content = file.read(FILE_BYTES_MAX + 1)
-        except FileNotFoundError:
-            return [], None
-        return self._parsed(content), seen
+        content, seen = self._file.look()
+        return [] if content is None else self._parsed(content), seen
 
     def seen(self) -> Seen | None:
-        with suppress(FileNotFoundError):
-            return _seen(self.path.stat())
-        return None
+        return self._file.seen()
 
     def add(
         self,
@@ -83,7 +71,7 @@ class TokenFile:
             raise BadValue("name", name, rule)
         secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
         texts = list(dict.fromkeys(map(str, scopes)))
-        with self._locked():
+        with self._file.locked():
             tokens = self.read()
             if any(token.name == name for token in tokens):
                 raise BadValue("name", name, "there is a token of this name")
@@ -95,7 +83,7 @@ class TokenFile:
 
     def revoke(self, name: str) -> int:
         """How many tokens are left."""
-        with self._locked():
+        with self._file.locked():
             tokens = self.read()
             left = [token for token in tokens if token.name != name]
             if len(left) == len(tokens):
@@ -105,48 +93,18 @@ class TokenFile:
 
     def _parsed(self, content: bytes) -> list[Kept]:
         try:
-            if len(content) > FILE_BYTES_MAX:
-                raise ValueError("it is too large")
             tokens = msgspec.json.decode(content, type=_Tokens).tokens
             if len({token.name for token in tokens}) != len(tokens):
                 raise ValueError("a name is given twice")
             for token in tokens:
                 parse_scopes(token.scopes)
         except (ValueError, BadValue, RecursionError) as error:
-            rule = f"can't be read as tokens: {error}"
-            raise BadValue("tokens", self.path.name, rule) from error
+            raise self._file.unreadable(error) from error
         return tokens
 
     def _write(self, tokens: list[Kept]) -> None:
-        fresh = self.path.with_name(f"{FILE}.{secrets.token_hex(8)}")
         content = msgspec.json.format(msgspec.json.encode(_Tokens(tokens)), indent=2)
-        try:
-            write_private(fresh, content + b"\n")
-            fresh.replace(self.path)
-        except BaseException:
-            fresh.unlink(missing_ok=True)
-            raise
-        sync_directory(self.path.parent)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One writer at a time; the kernel lets go of the lock when its holder dies."""
-        path = self.path.with_name(FILE + ".lock")
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            until_s = time.monotonic() + LOCK_S
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > until_s:
-                        rule = "somebody else is writing the tokens"
-                        raise BadValue("tokens", path.name, rule) from None
-                time.sleep(TRY_S)
-            yield
-        finally:
-            os.close(handle)
+        self._file.replace(content + b"\n")
 
 
 class Told(Protocol):
@@ -154,7 +112,7 @@ class Told(Protocol):
 
     def tokens_read(self, count: int) -> None: ...
 
-    def tokens_broken(self, error: Exception) -> None: ...
+    def not_read(self, what: str, error: Exception) -> None: ...
 
 
 def wall_ms() -> int:
@@ -204,7 +162,7 @@ class Keyring:
             tokens, self._seen = self._file.look()
         except (BadValue, OSError) as error:
             self.is_required = True
-            self._told.tokens_broken(error)
+            self._told.not_read("tokens", error)
             return
         self._take(tokens)
         self._told.tokens_read(len(tokens))
@@ -227,16 +185,3 @@ def hashed(secret: bytes) -> str:
     can try 256 random bits.
     """
     return sha256(secret).hexdigest()
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """A new file that only its owner may read, durable but for its name."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _seen(stat: os.stat_result) -> Seen:
-    return stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_size

@@ -4,6 +4,7 @@ from typing import Final
 
 from headway.server.handlers import (
     about,
+    callbacks,
     capacity,
     dead,
     history,
@@ -22,6 +23,7 @@ ROUTES: Final = (
     *results.ROUTES,
     *search.ROUTES,
     *work.ROUTES,
+    *callbacks.ROUTES,
     *queues.ROUTES,
     *dead.ROUTES,
     *schedules.ROUTES,

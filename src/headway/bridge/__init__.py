@@ -1,0 +1,1 @@
+"""Answers from outside systems, carried to the jobs that wait for them."""
