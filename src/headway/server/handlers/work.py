@@ -125,6 +125,7 @@ def wait(call: Call) -> Plan:
     good_, _ = _tokens(call, [body.token])
     if not good_:
         raise LeaseLost("the token is not one of ours")
+    _check_key(body.reply_key, "reply_key")
     timeout_ms = parse_ms(body.timeout, "timeout")
     command = Wait(next(iter(good_)), body.reply_key, timeout_ms, body.done_on_reply)
     return ask(command, lambda _: answer(wire.Settled([])))
@@ -137,13 +138,18 @@ def reply(call: Call) -> Plan:
     """
     body: wire.ReplyBody | None = call.body
     key = call.params["key"]
-    if not 1 <= len(key) <= 1_024 or not key.isprintable():
-        raise Refused("bad_value", "1 to 1024 printable characters", "key")
+    _check_key(key, "key")
     content = None
     if body is not None:
         content = content_of(body.payload, body.payload_base64)
     command = Reply(call.queue, key, b"null" if content is None else content)
     return ask(command, lambda fate: answer(wire.ReplyFate(fate.value)))
+
+
+def _check_key(key: str, name: str) -> None:
+    """What can be waited for can be answered: both have the same rule."""
+    if not 1 <= len(key) <= 1_024 or not key.isprintable():
+        raise Refused("bad_value", "1 to 1024 printable characters", name)
 
 
 def _tokens(call: Call, texts: Iterable[str]) -> tuple[dict[int, str], list[str]]:
