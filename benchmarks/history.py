@@ -26,6 +26,8 @@ CHAPTER = 400
 OPEN_MAX = 20_000
 """Jobs that are under way at any moment."""
 FAILS = 0.03
+Whose = tuple[int, int, str, int, str, str]
+"""What every event says of its job."""
 
 
 class Past:
@@ -76,6 +78,7 @@ class Past:
         return events.Enqueued(self._now_ms, *job, self._now_ms, 100, 1)
 
     def _lease(self) -> events.Leased:
+        job: Whose
         job, ready_ms, attempt = self._taken(self._ready)
         self._token += 1
         self._leased.append((job, self._now_ms, attempt, self._token))
@@ -90,6 +93,7 @@ class Past:
         )
 
     def _end(self) -> events.Acked | events.Retried:
+        job: Whose
         job, started_ms, attempt, token = self._taken(self._leased)
         now_ms = self._now_ms
         run_ms = now_ms - started_ms

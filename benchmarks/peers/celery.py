@@ -50,7 +50,7 @@ PRODUCERS = 2
 
 def run_peer(jobs: int, flush: Flush = "always") -> PeerResult:
     """Full cycles by the best of the settings."""
-    program = _redis_server()
+    program = redis_program()
     for package in ("celery", "redis"):
         if importlib.util.find_spec(package) is None:
             raise NotHere(f"the package {package} is not installed")
@@ -65,7 +65,7 @@ def run_peer(jobs: int, flush: Flush = "always") -> PeerResult:
     )
 
 
-def _redis_server() -> str:
+def redis_program() -> str:
     """The system's Redis, which is the newer one, or that of a package."""
     found = shutil.which("redis-server")
     if found is not None:
@@ -77,7 +77,7 @@ def _redis_server() -> str:
 
 
 @contextmanager
-def _redis(program: str, flush: Flush) -> Iterator[tuple[str, int]]:
+def redis_at_socket(program: str, flush: Flush) -> Iterator[tuple[str, int]]:
     """A Redis of its own on a socket: its path, and its process."""
     with tempfile.TemporaryDirectory(prefix="bench-redis-") as folder:
         socket = f"{folder}/redis.sock"
@@ -101,7 +101,7 @@ def _redis(program: str, flush: Flush) -> Iterator[tuple[str, int]]:
 def _cycles(program: str, jobs: int, flush: Flush, setting: Setting) -> PeerResult:
     import redis
 
-    with _redis(program, flush) as (socket, pid):
+    with redis_at_socket(program, flush) as (socket, pid):
         broker: Any = redis.Redis(unix_socket_path=socket)
         environment = {
             "BENCH_BROKER": f"redis+socket://{socket}",

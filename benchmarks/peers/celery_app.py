@@ -10,6 +10,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_ready
 
+from benchmarks.peers.drain import First
 from benchmarks.peers.peer import PAYLOAD
 
 app = Celery("bench", broker=os.environ["BENCH_BROKER"])
@@ -22,8 +23,12 @@ app.conf.update(
 )
 
 
+first = First()
+
+
 def do_nothing(payload: str) -> None:
     """The job."""
+    first()
 
 
 def say_ready(**_: Any) -> None:

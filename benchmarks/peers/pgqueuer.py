@@ -58,7 +58,7 @@ def run_peer(jobs: int) -> PeerResult:
         # As root, the server runs as a user of its own, which must get in.
         Path(folder).chmod(0o755)
         for number, setting in enumerate(SETTINGS):
-            with _database(Path(folder), f"data{number}") as (address, pid):
+            with database(Path(folder), f"data{number}") as (address, pid):
                 results.append(uvloop.run(_cycles(address, pid, jobs, setting)))
     found = best(results)
     others = ", ".join(f"{result.jobs_per_s:,.0f}" for result in results)
@@ -71,7 +71,7 @@ def run_peer(jobs: int) -> PeerResult:
 
 
 @contextmanager
-def _database(folder: Path, name: str) -> Iterator[tuple[str, int]]:
+def database(folder: Path, name: str) -> Iterator[tuple[str, int]]:
     """A PostgreSQL of its own: its address, and the process that all others are below."""
     # Its lock file would otherwise stay behind in the system's folder.
     runtime = folder / "run"

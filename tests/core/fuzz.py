@@ -244,7 +244,8 @@ def _nack(fuzz: Fuzz, one: int, two: int) -> None:
     draw = Draw(two)
     delay_ms = (None, 0, 700)[draw.pick(3)]
     payload = b"new" if draw.chance(4) else None
-    fuzz.alone(Nack(_token(fuzz, one), "no", delay_ms, draw.chance(6), payload))
+    how = (delay_ms, draw.chance(6), payload, draw.chance(5))
+    fuzz.alone(Nack(_token(fuzz, one), "no", *how))
 
 
 def _release(fuzz: Fuzz, one: int, two: int) -> None:

@@ -111,3 +111,17 @@ def test_a_reply_tells_how_long_it_was_waited_for() -> None:
     (replied,) = told(machine, events.Replied)
     assert isinstance(replied, events.Replied)
     assert replied.waited_ms == 1_234
+
+
+def test_a_job_that_is_put_off_ends_its_lease_and_begins_a_new_wait() -> None:
+    machine = Machine(QUEUE)
+    machine.put("q", JobSpec(attempts_max=9))
+    (job,) = machine.lease()
+    machine.ask(Nack(job.token, "later", retry_in_ms=1_000, is_unused=True))
+    machine.pass_ms(1_001)
+    machine.lease()
+    (released,) = told(machine, events.Released)
+    assert isinstance(released, events.Released)
+    assert released.token == 1
+    starts = told(machine, events.Leased)
+    assert [start.is_again for start in starts] == [False, False]  # type: ignore[attr-defined]

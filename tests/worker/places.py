@@ -136,9 +136,9 @@ def working(app: headway.App, **settings: Any) -> Iterator[Worker]:
     assert raised == []
 
 
-def until(holds: Callable[[], bool]) -> None:
+def until(holds: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
     """Looks until it is so."""
-    until_s = time.monotonic() + PATIENCE_S
+    until_s = time.monotonic() + patience_s
     pause = threading.Event()
     while not holds():
         assert time.monotonic() < until_s, "it does not come about"

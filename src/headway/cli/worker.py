@@ -56,6 +56,7 @@ log: Final = logging.getLogger("headway.worker")
     help="For development: start anew when code that is loaded has changed.",
 )
 @click.option("--watched", "is_watched", is_flag=True, hidden=True)
+@click.option("--parent", type=int, hidden=True)
 def worker(
     *,
     place: str,
@@ -66,6 +67,7 @@ def worker(
     lease: str,
     is_reloading: bool,
     is_watched: bool,
+    parent: int | None,
 ) -> None:
     """Run the jobs of an app.
 
@@ -86,11 +88,16 @@ def worker(
             if is_reloading:
                 options.append("--watched")
             command = [sys.executable, "-m", "headway.cli.main", "worker", place]
-            Fleet([*command, *options, "--lease", lease], processes).run()
+            options += ["--lease", lease, "--parent", str(os.getpid())]
+            Fleet([*command, *options], processes).run()
             return
         reloading = Reloading() if is_watched else None
         if reloading is not None:
             reloading.start()
+        if parent is not None:
+            from headway.worker.fleet import end_with
+
+            end_with(parent)
         names = [name.strip() for name in (queues or "").split(",") if name.strip()]
         click.echo(f"headway worker {os.getpid()} runs {place}")
         log.info("the worker starts", extra={"app": place, "concurrency": concurrency})

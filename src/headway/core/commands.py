@@ -65,6 +65,8 @@ class Nack(msgspec.Struct, eq=False):
     is_bury: bool = False
     payload: bytes | None = None
     """The payload of the next attempt, where it is to be another one."""
+    is_unused: bool = False
+    """The attempt was put off before it began: it does not count."""
 
 
 class Release(msgspec.Struct, eq=False):

@@ -35,7 +35,7 @@ class Promoted(Event, tag="promote"):
 
 
 class Rescheduled(Event, tag="reschedule"):
-    """A throttler put a ready job off until `run_at_ms`."""
+    """A ready job was put off until `run_at_ms`: by a throttler, or by its worker."""
 
     run_at_ms: int
     unstarted_ms: int = 0

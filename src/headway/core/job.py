@@ -60,7 +60,7 @@ class JobError(msgspec.Struct, frozen=True):
     at_ms: int
     attempt: int
     reason: str
-    """One of: failed, lease lost, timed out, no reply, expired, refused."""
+    """One of: failed, lease lost, timed out, no reply, put off, expired, refused."""
     text: str = ""
 
 
@@ -127,6 +127,8 @@ class Job(msgspec.Struct, eq=False):
     """It was started although its tenant was over its share."""
     ended_token: int = 0
     """The lease that has just ended, until history is told why."""
+    is_continued: bool = False
+    """This lease goes on with an attempt under way, after a reply."""
     is_cleared: bool = False
     """The queue's throttler has said that it may start."""
 

@@ -52,6 +52,9 @@ def nack(book: Book, command: Nack, now_ms: int) -> Changed:
     if delay_ms is not None and not 0 <= delay_ms <= defaults.DURATION_MAX_MS:
         raise BadValue("retry_in_ms", delay_ms, "must be a duration from 0 on")
     job = book.leased(command.token)
+    if command.is_unused and not (command.is_bury or job.is_cancel_requested):
+        _put_off(book, job, command, now_ms)
+        return Changed(1)
     life.end_lease(book, job, now_ms)
     if command.payload is not None:
         life.replace_payload(job, command.payload)
@@ -65,6 +68,28 @@ def nack(book: Book, command: Nack, now_ms: int) -> Changed:
     else:
         life.retry_or_bury(book, job, error, now_ms, delay_ms)
     return Changed(1)
+
+
+def _put_off(book: Book, job: Job, command: Nack, now_ms: int) -> None:
+    """Looked at and left for later: uncounted, as if it had been released."""
+    run_ms = life.end_lease(book, job, now_ms, is_unused=True)
+    if command.payload is not None:
+        life.replace_payload(job, command.payload)
+    token = life.told_token(job)
+    released = events.Released(now_ms, *life.whose(job), job.attempt, run_ms, token)
+    job.attempt -= 1
+    life.keep_error(job, JobError(now_ms, job.attempt, "put off", command.error))
+    book.write(job, released)
+    if not command.retry_in_ms:
+        life.give_back_ready(book, job, now_ms)
+        return
+    queue = book.queues[job.queue]
+    job.credit_ms = 0
+    job.started_ms = 0
+    at_ms = now_ms + command.retry_in_ms
+    job.run_at_ms = life.opening_ms(job, queue.rules.config, at_ms)
+    book.write(job, events.Rescheduled(now_ms, *life.whose(job), job.run_at_ms))
+    life.make_scheduled(book, queue, job, now_ms)
 
 
 def release(book: Book, command: Release, now_ms: int) -> Settled:
@@ -124,7 +149,9 @@ def _lose(book: Book, job: Job, now_ms: int) -> None:
     if job.is_cancel_requested:
         _cancel_ended(book, job, now_ms)
         return
-    error = JobError(now_ms, job.attempt, "lease lost")
+    who = f"worker {job.worker}" if job.worker else "its worker"
+    text = f"nothing was heard of {who} until the lease ended"
+    error = JobError(now_ms, job.attempt, "lease lost", text)
     life.keep_error(job, error)
     if job.attempt >= job.attempts_max:
         life.bury(book, job, error, now_ms)

@@ -51,8 +51,8 @@ def lease(book: Book, job: Job, until_ms: int, worker: str, now_ms: int) -> None
     job.lease_until_ms = until_ms
     timeout_ms = job.timeout_left_ms
     job.timeout_left_ms = 0
-    if timeout_ms == 0:
-        # Else it is a continuation, and goes on with the attempt under way.
+    job.is_continued = timeout_ms != 0
+    if not job.is_continued:
         job.attempt += 1
         spec_ms = job.spec.timeout_ms
         timeout_ms = queue.rules.config.timeout_ms if spec_ms is None else spec_ms

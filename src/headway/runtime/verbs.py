@@ -158,10 +158,15 @@ def nack(
     retry_in: Duration | None = None,
     is_bury: bool = False,
     payload: bytes | None = None,
+    is_unused: bool = False,
 ) -> Request[None]:
-    """The attempt failed: by the job's retry strategy, or as said here."""
+    """The attempt failed: by the job's retry strategy, or as said here.
+
+    Unused, it was put off before it began and does not count.
+    """
     delay_ms = None if retry_in is None else parse_ms(retry_in, "retry_in")
-    return Request(Nack(token, error, delay_ms, is_bury, payload), _nothing)
+    command = Nack(token, error, delay_ms, is_bury, payload, is_unused)
+    return Request(command, _nothing)
 
 
 def release(*tokens: int) -> Request[list[int]]:

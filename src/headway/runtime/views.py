@@ -29,6 +29,8 @@ class LeasedJob(msgspec.Struct, frozen=True):
     errors: tuple[JobError, ...] = ()
     reply: bytes | None = None
     """The answer that it waited for, if it goes on after a wait."""
+    is_continued: bool = False
+    """It goes on with an attempt under way: the reply has just come."""
 
 
 class Handed(msgspec.Struct, frozen=True):
@@ -176,6 +178,7 @@ def leased_job(job: Job) -> LeasedJob:
         job.lease_until_ms,
         job.errors,
         job.reply,
+        job.is_continued,
     )
 
 

@@ -137,6 +137,8 @@ def leased(job: LeasedJob, ids: Ids) -> work.Leased:
             shown.reply = Raw(job.reply)
         else:
             shown.reply_base64 = b64encode(job.reply).decode()
+    if job.is_continued:
+        shown.is_continued = True
     if spec.headers is not None:
         shown.headers = spec.headers
     if spec.labels is not None:

@@ -56,6 +56,8 @@ class Leased(msgspec.Struct, kw_only=True):
     reply: Raw | UnsetType = UNSET
     """The answer that it waited for, if it goes on after a wait."""
     reply_base64: str | UnsetType = UNSET
+    is_continued: bool | UnsetType = UNSET
+    """It goes on with an attempt under way: the reply has just come."""
     headers: dict[str, str] | UnsetType = UNSET
     labels: dict[str, str] | UnsetType = UNSET
     errors: list[FailedAttempt] | UnsetType = UNSET
@@ -117,6 +119,8 @@ class Failure(msgspec.Struct, forbid_unknown_fields=True):
     payload: Raw | UnsetType = UNSET
     """Another payload for the next attempt."""
     payload_base64: Base64 | None = None
+    unused: bool = False
+    """Put off before it began, until `retry_in` has passed: it does not count."""
 
 
 class NackBody(msgspec.Struct, forbid_unknown_fields=True):

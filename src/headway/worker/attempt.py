@@ -13,17 +13,20 @@ from typing import Any, Final, NamedTuple
 from msgspec import UNSET, Raw
 
 from headway.core.durations import parse_ms
+from headway.core.errors import LeaseLost
 from headway.core.retry import GiveUp
 from headway.wire.work import Failure, Leased, ResultBody
 from headway.worker.handler import Handler
 from headway.worker.isolation import IsolatedFailure, run_isolated
 from headway.worker.outcomes import (
     Bury,
+    ReplyTimedOut,
     Retry,
     TimedOut,
     Verdict,
     WaitFor,
     current,
+    ended_unheard,
     too_long,
 )
 from headway.worker.payloads import Arguments, Unreadable, returned
@@ -33,6 +36,8 @@ log: Final = logging.getLogger("headway.worker")
 ERROR_CHARACTERS_MAX: Final = 8_192
 """Of an error's text; its first line and the end of its traceback are kept."""
 _LINE_MAX: Final = 1_024
+_PLAIN: Final = (TimedOut, IsolatedFailure, LeaseLost, ReplyTimedOut)
+"""Errors whose text says all: they were raised by nobody's code."""
 
 
 class Done(NamedTuple):
@@ -62,6 +67,9 @@ async def attempt(
     except Unreadable as error:
         return _buried(job, told(str(error)))
     current.set(job)
+    put_off = await _asked_first(handler, job, threads)
+    if put_off is not None:
+        return put_off
     run = partial(_run, handler, partial(function, *args, **kwargs), threads)
     if handler.is_isolated:
         run = partial(run_isolated, handler, job)
@@ -164,13 +172,36 @@ async def _fallen(
     return failure
 
 
+async def _asked_first(
+    handler: Handler[..., Any], job: Leased, threads: Threads
+) -> Failure | None:
+    """What the retry logic says of an attempt that ended where no worker was at hand.
+
+    None means: run the handler now.
+    """
+    error = None if handler.retry_logic is None else ended_unheard(job)
+    if error is None:
+        return None
+    failure = await _failed(handler, job, error, threads, attempt=job.attempt - 1)
+    if failure.bury:
+        return failure
+    if not failure.retry_in and failure.payload is UNSET:
+        return None
+    failure.unused = True
+    return failure
+
+
 async def _failed(
-    handler: Handler[..., Any], job: Leased, error: BaseException, threads: Threads
+    handler: Handler[..., Any],
+    job: Leased,
+    error: BaseException,
+    threads: Threads,
+    attempt: int | None = None,
 ) -> Failure:
     failure = Failure(job.token, error_text(error))
     if handler.retry_logic is None:
         return failure
-    asked = partial(handler.retry_logic, job, error, job.attempt)
+    asked = partial(handler.retry_logic, job, error, attempt or job.attempt)
     verdict, broken = await threads.start(asked).outcome
     if broken is None:
         try:
@@ -206,7 +237,7 @@ def _judge(handler: Handler[..., Any], failure: Failure, verdict: Verdict) -> No
 
 def error_text(error: BaseException) -> str:
     """What went wrong in the first line, then the end of its traceback."""
-    if isinstance(error, TimedOut | IsolatedFailure):
+    if isinstance(error, _PLAIN):
         return told(str(error))
     line = "".join(traceback.format_exception_only(error)).strip()[:_LINE_MAX]
     trace = error.__traceback__

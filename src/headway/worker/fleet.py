@@ -1,6 +1,7 @@
 """Several worker processes of one command: one that dies is started again."""
 
 import logging
+import os
 import signal
 import subprocess
 import threading
@@ -17,6 +18,19 @@ FIRST_S: Final = 0.1
 LONGEST_S: Final = 10.0
 STEADY_S: Final = 60.0
 """A process that lived so long is started again without a pause."""
+
+
+def end_with(parent: int) -> None:
+    """Asks this process to stop when the fleet that started it is gone."""
+
+    def watch() -> None:
+        pause = threading.Event()
+        while os.getppid() == parent:
+            pause.wait(LOOK_S * 5)
+        log.error("the fleet is gone; this worker stops")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="headway-fleet", daemon=True).start()
 
 
 class Fleet:

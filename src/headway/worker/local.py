@@ -92,6 +92,7 @@ def failed(failure: Failure) -> Request[None]:
         retry_in=failure.retry_in,
         is_bury=failure.bury,
         payload=payload,
+        is_unused=failure.unused,
     )
 
 
@@ -275,6 +276,8 @@ def _leased(job: LeasedJob) -> Leased:
         leased.payload_base64 = b64encode(job.payload).decode()
     if job.reply is not None:
         leased.reply_base64 = b64encode(job.reply).decode()
+    if job.is_continued:
+        leased.is_continued = True
     if spec.headers is not None:
         leased.headers = spec.headers
     if spec.labels is not None:

@@ -5,9 +5,11 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from headway.core import retry as core_retry
 from headway.core.durations import format_ms, parse_ms
+from headway.core.errors import LeaseLost
 from headway.core.retry import GiveUp
 from headway.wire.work import Leased
 
@@ -53,6 +55,28 @@ def wait_for(key: str, timeout: Duration) -> WaitFor:
 
 class TimedOut(Exception):
     """The handler ran for longer than its job may."""
+
+
+class ReplyTimedOut(Exception):
+    """The reply that the attempt waited for did not come in time."""
+
+
+def ended_unheard(job: Leased) -> BaseException | None:
+    """How the attempt before ended, if no worker was at hand to see it."""
+    if job.errors is UNSET or not job.errors or job.is_continued is True:
+        return None
+    last = job.errors[-1]
+    if last.attempt != job.attempt - 1:
+        return None
+    match last.reason:
+        case "lease lost":
+            return LeaseLost(last.text or "its worker was not heard of for a lease")
+        case "no reply":
+            return ReplyTimedOut("no reply came in time")
+        case "timed out":
+            return TimedOut("timed out: the queue waited no longer")
+        case _:
+            return None
 
 
 def too_long(timeout_s: float) -> str:

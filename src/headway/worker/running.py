@@ -14,13 +14,13 @@ from headway.client.origin import delays_s
 from headway.client.port import AsyncPort
 from headway.core import defaults
 from headway.core.durations import parse_ms
-from headway.core.errors import BadValue
+from headway.core.errors import BadValue, LeaseLost
 from headway.wire.values import BATCH_MAX
 from headway.wire.work import Failure, Leased, Settled
 from headway.worker.attempt import attempt, told
 from headway.worker.handler import Handler
 from headway.worker.heart import Heart
-from headway.worker.outcomes import Duration
+from headway.worker.outcomes import Duration, ended_unheard
 from headway.worker.settling import LOST, Settling
 from headway.worker.threads import Threads
 
@@ -91,6 +91,8 @@ class Worker:
         self._held: dict[str, _Run] = {}
         """Leased, and not settled yet."""
         self._running = 0
+        self._alone = ""
+        """The token of a job that may kill its worker: beside it none is started."""
         self._changed = asyncio.Event()
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
@@ -149,7 +151,7 @@ class Worker:
         while True:
             self._changed.clear()
             free = settings.concurrency - self._running
-            if free <= 0:
+            if free <= 0 or self._alone in self._held:
                 await self._changed.wait()
                 continue
             try:
@@ -168,7 +170,7 @@ class Worker:
             if is_lost:
                 log.warning("jobs can be had again")
                 pauses, is_lost = delays_s(), False
-            for job in jobs:
+            for job in await self._set_apart(jobs):
                 self._start(job)
             if not jobs and settings.until_empty:
                 if not self._held:
@@ -176,6 +178,30 @@ class Worker:
                 await self._changed.wait()
             # What is quick ends before the next lease is asked for, which is then larger.
             await asyncio.sleep(0)
+
+    async def _set_apart(self, jobs: list[Leased]) -> list[Leased]:
+        """A job at its last chance starts alone: all others are given back first.
+
+        It may be what kills its workers, and those beside it would die with it.
+        """
+        suspect = next((job for job in jobs if is_last_chance(job)), None)
+        if suspect is None:
+            return jobs
+        log.warning("job %s: its lease was lost; its last attempt is alone", suspect.id)
+        self._held.update((job.token, _Run(job)) for job in jobs)
+        self._alone = suspect.token
+        others = [job.token for job in jobs if job is not suspect]
+        for pause_s in delays_s():
+            try:
+                if others:
+                    await self._port.release(others)
+                break
+            except LOST as error:
+                log.warning("jobs can't be given back yet: %s", error)
+                await asyncio.sleep(pause_s)
+        for token in others:
+            self._held.pop(token, None)
+        return [suspect]
 
     def _start(self, job: Leased) -> None:
         run = _Run(job)
@@ -245,7 +271,7 @@ class Worker:
         rest = [
             run
             for run in self._held.values()
-            if run.task is not None and not run.task.done()
+            if run.task is None or not run.task.done()
         ]
         tokens = [run.job.token for run in rest]
         for run in rest:
@@ -258,6 +284,13 @@ class Worker:
                 await settling
         if tokens:
             log.warning("%d jobs were given back unfinished", len(tokens))
+
+
+def is_last_chance(job: Leased) -> bool:
+    """Its lease was lost, and no attempt follows this one."""
+    if job.attempt < job.attempts_max:
+        return False
+    return isinstance(ended_unheard(job), LeaseLost)
 
 
 def _soon(

@@ -102,9 +102,8 @@ def nack(call: Call) -> Plan:
         if token is not None:
             retry_in_ms = ms_of(failure.retry_in, "retry_in")
             payload = content_of(failure.payload, failure.payload_base64)
-            commands.append(
-                Nack(token, failure.error, retry_in_ms, failure.bury, payload)
-            )
+            how = (retry_in_ms, failure.bury, payload, failure.unused)
+            commands.append(Nack(token, failure.error, *how))
     if not commands:
         return answer(wire.Settled(stale))
 
