@@ -46,8 +46,14 @@ def spark_options(command: Callable[..., R]) -> Callable[..., R]:
 @contextmanager
 def opened(spark: dict[str, Any], *, is_quiet: bool = False) -> Iterator[Any]:
     """A session that ends with the command. What Spark itself says goes to a file."""
+    from pyspark.sql import SparkSession
+
     from headway.spark.session import session
 
+    if SparkSession.getActiveSession() is not None:
+        # Somebody else's, who ends it, too.
+        yield session()
+        return
     log = Path(tempfile.gettempdir()) / f"headway-spark-{os.getpid()}.log"
     if not is_quiet:
         click.echo(f"starting Spark (its log: {log})", err=True)
@@ -71,6 +77,10 @@ def refusing_spark() -> Iterator[None]:
                 raise Refused(text) from error
             if isinstance(error, _mendable()):
                 raise Refused(str(error)) from error
+            if type(error).__module__.startswith(("pyspark.", "py4j.")):
+                from headway.spark.errors import failure_of
+
+                raise Refused(str(failure_of(error))) from error
             raise
 
 

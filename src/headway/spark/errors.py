@@ -11,6 +11,16 @@ PipelineError
 └── GateClosed      a batch broke a rule; its rows are in quarantine
 """
 
+import re
+from typing import Final
+
+_UNREADABLE: Final = re.compile(
+    r"(?:reading file|FAILED_READ_FILE\S*\]?|PATH_NOT_FOUND\S*).*?"
+    r"((?:file:/+|s3a?://|gs://|abfss?://)[^\s'\"]+?\.parquet)",
+    re.DOTALL,
+)
+"""How Spark names a file that it can't read."""
+
 
 class PipelineError(Exception):
     """Told to the user as it is, without a trace."""
@@ -51,6 +61,9 @@ class GateClosed(PipelineError):
 def failure_of(error: Exception) -> PipelineError:
     """What an executor met, told in one line: Spark tells it in a hundred."""
     text = str(error)
+    broken = _UNREADABLE.search(text)
+    if broken is not None:
+        return LakeError(f"{broken[1]} can't be read: it is damaged or missing")
     for line in reversed(text.splitlines()):
         name, _, told = line.strip().partition(": ")
         kind = name.rpartition(".")[2]

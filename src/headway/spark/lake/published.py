@@ -40,6 +40,8 @@ class Published(msgspec.Struct):
     """When its last event happened."""
     vector: dict[str, int] = {}
     """For each partition the first event that is not in the tables."""
+    marks: dict[str, str] = {}
+    """For each partition what its last commit was: by it the server is known again."""
     versions: dict[str, int | None] = {}
     """For each table its version; None is a table that is not there yet."""
     counts: dict[str, dict[str, Counted]] = {}

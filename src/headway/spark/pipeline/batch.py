@@ -34,12 +34,19 @@ class Batch:
     """Takes the steps. Nothing of it is seen before the last one is taken."""
 
     def __init__(
-        self, spark: "SparkSession", lake: Lake, before: Published, tell: Tell
+        self,
+        spark: "SparkSession",
+        lake: Lake,
+        before: Published,
+        tell: Tell,
+        mark: Callable[[str, int], str] | None = None,
     ) -> None:
         self._spark = spark
         self._lake = lake
         self._before = before
         self._tell = tell
+        self._mark = mark
+        """Tells what commit a partition's event belongs to."""
         self._staged: dict[str, Staged] = {}
         self._cached: list[DataFrame] = []
 
@@ -90,11 +97,19 @@ class Batch:
                 **before.vector,
                 **{name: read.before for name, read in reads.items()},
             },
+            marks=self._marks(reads),
             versions=self._commit(),
             counts=counts,
             events=before.events
             + sum(read.before - read.first for read in reads.values()),
         )
+
+    def _marks(self, reads: dict[str, gates.Read]) -> dict[str, str]:
+        marks = dict(self._before.marks)
+        if self._mark is not None:
+            for name, read in reads.items():
+                marks[name] = self._mark(name, read.before - 1)
+        return marks
 
     def _stage_jobs(self, events: "DataFrame", whole: list[str]) -> "DataFrame":
         table = self._lake["silver.open_jobs"]

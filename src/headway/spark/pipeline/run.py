@@ -1,13 +1,15 @@
 """Runs the pipeline: a stream of history into batches, once or again and again."""
 
 from collections.abc import Callable
+from contextlib import closing
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from headway.client import history
 from headway.client.blocking import Client
-from headway.spark.errors import PipelineError, failure_of
+from headway.spark.errors import HistoryGap, PipelineError, failure_of
 from headway.spark.lake.lake import Lake
 from headway.spark.lake.published import Published
 from headway.spark.pipeline.batch import Batch, Tell
@@ -56,6 +58,7 @@ class Pipeline:
         self._tell("heal")
         self._lake.heal(self.record)
         settings = self._settings
+        self._check()
         self._follow()
         reader = (
             self._spark.readStream.format("headway")
@@ -87,7 +90,7 @@ class Pipeline:
 
     def _batch(self, arrived: "DataFrame", _: int) -> None:
         """Spark's own number of a batch is of no meaning here."""
-        batch = Batch(self._spark, self._lake, self.record, self._tell)
+        batch = Batch(self._spark, self._lake, self.record, self._tell, self._mark)
         try:
             record = batch.run(arrived)
         except PipelineError as error:
@@ -99,13 +102,44 @@ class Pipeline:
             self._follow()
             self._published(record)
 
+    def _check(self) -> None:
+        """Raises HistoryGap unless the server goes on where the tables end."""
+        url = self._settings.url
+        with closing(self._client()) as client:
+            for one in client.ask(history.histories()):
+                position = self.record.vector.get(one.partition)
+                if position is None:
+                    continue
+                if position < one.first:
+                    raise HistoryGap(
+                        f"partition {one.partition}: events {position} to "
+                        f"{one.first - 1} were dropped by {url} before they were read"
+                    )
+                known = self.record.marks.get(one.partition)
+                is_same = position <= one.next
+                if is_same and known is not None and position > one.first:
+                    is_same = self._mark(one.partition, position - 1) == known
+                if not is_same:
+                    raise HistoryGap(
+                        f"partition {one.partition}: {url} does not go on at event "
+                        f"{position}, where the tables end: it is another server, or "
+                        "an older backup"
+                    )
+
+    def _mark(self, partition: str, event: int) -> str:
+        """What the commit is that holds this event."""
+        with closing(self._client()) as client:
+            (commit, *_) = client.ask(history.page(partition, event, event + 1, 1))
+        told = f"{commit.first} {commit.count} {commit.at_ms} ".encode() + commit.blob
+        return blake2b(told, digest_size=16).hexdigest()
+
     def _follow(self) -> None:
         """The server may drop what is published here, and nothing else."""
-        settings = self._settings
-        client = Client(settings.url, settings.token)
-        try:
+        name = self._settings.reader
+        with closing(self._client()) as client:
             for one in client.ask(history.histories()):
                 position = self.record.vector.get(one.partition, one.first)
-                client.ask(history.follow(settings.reader, one.partition, position))
-        finally:
-            client.close()
+                client.ask(history.follow(name, one.partition, position))
+
+    def _client(self) -> Client:
+        return Client(self._settings.url, self._settings.token)
