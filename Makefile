@@ -9,7 +9,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest -p randomly -n auto --maxprocesses 4 --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -p randomly -n auto --maxprocesses 4 --dist loadscope
 CODE := src tests tools benchmarks
 
 # Installs what a target needs into .venv and is silent when it is all there.

@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw
 
 from headway.core.durations import parse_ms
 from headway.core.errors import LeaseLost
+from headway.core.job import JobSpec
 from headway.core.retry import GiveUp
 from headway.wire.work import Failure, Leased, ResultBody
 from headway.worker.handler import Handler
@@ -53,7 +54,15 @@ class Waits(NamedTuple):
     is_done_on_reply: bool
 
 
-Outcome = Done | Failure | Waits
+class Moves(NamedTuple):
+    """The job goes on as another one, in another queue."""
+
+    token: str
+    queue: str
+    spec: JobSpec
+
+
+Outcome = Done | Failure | Waits | Moves
 
 
 async def attempt(
@@ -162,19 +171,20 @@ async def _awaited(call: "partial[Any]", timeout_s: float | None) -> Any:
 
 async def _fallen(
     handler: Handler[..., Any], job: Leased, error: BaseException, threads: Threads
-) -> Failure:
-    judged = _failed(handler, job, error, threads)
+) -> Failure | Moves:
+    queues: list[str] = []
+    judged = _failed(handler, job, error, threads, queues)
     if handler.hooks.retries:
         failure = await handler.hooks.around_retry(job, error, judged)
     else:
         failure = await judged
     log.warning("an attempt failed: %s", failure.error.partition("\n")[0])
-    return failure
+    return _moved(handler, job, failure, queues) or failure
 
 
 async def _asked_first(
     handler: Handler[..., Any], job: Leased, threads: Threads
-) -> Failure | None:
+) -> Failure | Moves | None:
     """What the retry logic says of an attempt that ended where no worker was at hand.
 
     None means: run the handler now.
@@ -182,9 +192,13 @@ async def _asked_first(
     error = None if handler.retry_logic is None else ended_unheard(job)
     if error is None:
         return None
-    failure = await _failed(handler, job, error, threads, attempt=job.attempt - 1)
+    queues: list[str] = []
+    failure = await _failed(handler, job, error, threads, queues, is_unheard=True)
     if failure.bury:
         return failure
+    moves = _moved(handler, job, failure, queues)
+    if moves is not None:
+        return moves
     if not failure.retry_in and failure.payload is UNSET:
         return None
     failure.unused = True
@@ -196,22 +210,38 @@ async def _failed(
     job: Leased,
     error: BaseException,
     threads: Threads,
-    attempt: int | None = None,
+    queues: list[str],
+    *,
+    is_unheard: bool = False,
 ) -> Failure:
+    """What to tell of it; a queue that it is to go on in is added to `queues`."""
     failure = Failure(job.token, error_text(error))
     if handler.retry_logic is None:
         return failure
-    asked = partial(handler.retry_logic, job, error, attempt or job.attempt)
+    asked = partial(handler.retry_logic, job, error, job.attempt - is_unheard)
     verdict, broken = await threads.start(asked).outcome
     if broken is None:
         try:
             _judge(handler, failure, verdict)
+            if isinstance(verdict, Retry) and verdict.queue not in (None, job.queue):
+                queues.append(str(verdict.queue))
             return failure
         except Exception as unusable:  # the user's logic; told, not raised
             broken = unusable
     log.error("%s: its retry logic failed: %r", handler.kind, broken)
     failure.error = told(f"{failure.error}\nIts retry logic failed: {broken!r}")
     return failure
+
+
+def _moved(
+    handler: Handler[..., Any], job: Leased, failure: Failure, queues: list[str]
+) -> Moves | None:
+    if not queues:
+        return None
+    payload = failure.payload if failure.payload is not UNSET else job.payload
+    delay_ms = 0 if failure.retry_in is None else parse_ms(failure.retry_in, "in_")
+    spec = handler.moved(job, b"" if payload is UNSET else bytes(payload), delay_ms)
+    return Moves(job.token, queues[0], spec)
 
 
 def _judge(handler: Handler[..., Any], failure: Failure, verdict: Verdict) -> None:

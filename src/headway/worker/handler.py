@@ -3,12 +3,15 @@
 import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack
+from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, Unpack
+
+from msgspec import UNSET
 
 from headway.core.durations import parse_ms
 from headway.core.errors import BadValue
 from headway.core.job import JobSpec
 from headway.core.retry import GiveUp, Retry
+from headway.wire.work import Leased
 from headway.worker.hooks import Hooks
 from headway.worker.many import Call, EnqueuedMany, EnqueueFailed, Progress, Sending
 from headway.worker.options import EnqueueOptions, spec_fields
@@ -19,6 +22,7 @@ from headway.worker.results import Enqueued, Ports
 P = ParamSpec("P")
 R = TypeVar("R")
 Q = TypeVar("Q")
+_KEPT_ON_A_MOVE: Final = ("slo_ms", "priority", "cost", "timeout_ms", "attempts_max")
 
 
 class Bound(Generic[P, R]):
@@ -113,6 +117,22 @@ class Bound(Generic[P, R]):
         if callable(key):
             fields = {**fields, "idempotency_key": key(*args, **kwargs)}
         return JobSpec(payload=payload, is_json=True, tenant=tenant, **fields)
+
+    def moved(self, job: Leased, payload: bytes, delay_ms: int) -> JobSpec:
+        """The job as it goes on in another queue; told twice, it is the same one."""
+        fields = {name: self._fields.get(name) for name in _KEPT_ON_A_MOVE}
+        told = {name: value for name, value in fields.items() if value is not None}
+        return JobSpec(
+            payload=payload,
+            is_json=True,
+            kind=job.kind,
+            tenant=job.tenant,
+            labels=None if job.labels is UNSET else job.labels,
+            headers=None if job.headers is UNSET else job.headers,
+            delay_ms=delay_ms,
+            idempotency_key=f"{job.id}.{job.attempt}.moved",
+            **told,
+        )
 
 
 class Handler(Bound[P, R]):

@@ -22,6 +22,8 @@ class Retry(msgspec.Struct, frozen=True):
     in_: Duration | None = None
     payload: Mapping[str, Any] | None = None
     """Other arguments for the next attempt, by name: all of them."""
+    queue: str | None = None
+    """Another queue: the job is done here, and a new one goes on there."""
 
 
 class Bury(msgspec.Struct, frozen=True):

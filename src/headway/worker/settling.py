@@ -15,7 +15,7 @@ from headway.core.errors import LeaseLost, RuleBroken
 from headway.runtime.errors import RuntimeFailure
 from headway.wire.values import BATCH_MAX
 from headway.wire.work import Failure, ResultBody
-from headway.worker.attempt import Done, Outcome, Waits, told
+from headway.worker.attempt import Done, Moves, Outcome, Waits, told
 
 log: Final = logging.getLogger("headway.worker")
 LOST: Final = (ClientFailure, RuntimeFailure, OSError)
@@ -49,6 +49,7 @@ class Settling:
         self._done: list[Done] = []
         self._failures: list[Failure] = []
         self._waits: list[Waits] = []
+        self._moves: list[Moves] = []
         self._has_some = asyncio.Event()
         self._is_ended = False
 
@@ -60,6 +61,8 @@ class Settling:
                 self._failures.append(outcome)
             case Waits():
                 self._waits.append(outcome)
+            case Moves():
+                self._moves.append(outcome)
         self._has_some.set()
 
     def end(self) -> None:
@@ -71,7 +74,7 @@ class Settling:
         while True:
             await self._has_some.wait()
             self._has_some.clear()
-            while self._done or self._failures or self._waits:
+            while self._done or self._failures or self._waits or self._moves:
                 await self._flush()
             if self._is_ended:
                 return
@@ -88,6 +91,9 @@ class Settling:
             await self._fail(failures)
         for one in waits:
             await self._wait(one)
+        moves, self._moves = self._moves, []
+        for move in moves:
+            await self._move(move)
 
     async def _finish(self, done: list[Done]) -> None:
         """The jobs are done, even if the queue will not have what they returned."""
@@ -136,6 +142,16 @@ class Settling:
             self._settled(one.token)
         except RuleBroken as error:
             self.add(Failure(one.token, told(f"it can't wait for a reply: {error}")))
+
+    async def _move(self, one: Moves) -> None:
+        """First it is there, and then it is done here: by its key it is there once."""
+        try:
+            await self._tell(lambda: self._port.enqueue(one.queue, [one.spec]), [])
+        except RuleBroken as error:
+            text = told(f"it can't go on in queue {one.queue!r}: {error}")
+            self.add(Failure(one.token, text))
+            return
+        await self._finish([Done(one.token)])
 
     async def _tell(self, ask: Callable[[], Awaitable[Any]], tokens: list[str]) -> None:
         """Until it is heard: leases are extended meanwhile, so nothing is lost."""
