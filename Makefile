@@ -61,9 +61,10 @@ bench-backlog: ## Measure ten million waiting jobs: memory, restart, starts (lon
 	@$(BIN)/python -m benchmarks.run backlog --full
 
 docs: ## Write the generated pages again
-	$(READY) run
+	$(READY) test
 	@$(BIN)/python -m tools.states_doc
 	@$(BIN)/python -m tools.cli_doc
+	@$(BIN)/python -m tools.tables_doc
 
 setup: ## Install everything into .venv, with all extras and tools
 	$(READY) all

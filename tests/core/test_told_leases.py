@@ -58,6 +58,22 @@ def test_what_ends_no_lease_names_none() -> None:
     assert (buried.reason, buried.token) == ("no reply", 0)
 
 
+def test_a_failure_names_the_reply_that_did_not_come_and_no_other() -> None:
+    machine = Machine(QUEUE)
+    machine.put("q", JobSpec(attempts_max=3))
+    (job,) = machine.lease()
+    machine.ask(Wait(job.token, "bank-1", 5_000))
+    machine.pass_ms(5_001)
+    (job,) = machine.lease()
+    machine.ask(Nack(job.token, "oh"))
+    (job,) = machine.lease()
+    machine.ask(Wait(job.token, "bank-2", 5_000))
+    machine.pass_ms(5_001)
+    failures = told(machine, events.Retried, events.Buried)
+    keys = [event.reply_key for event in failures]  # type: ignore[attr-defined]
+    assert keys == ["bank-1", "", "bank-2"]
+
+
 def test_a_start_in_the_same_wait_is_told_as_one_again() -> None:
     machine = Machine(QUEUE)
     machine.put("q", JobSpec(attempts_max=9))

@@ -40,10 +40,10 @@ def one(text: str, zone: str = "UTC") -> WindowSet:
 
 @lru_cache(maxsize=64)
 def walls(zone: str, around: date) -> tuple[tuple[int, datetime], ...]:
-    """What the zone's clock reads at every minute of nine days."""
+    """What the zone's clock reads at every minute of ten days."""
     start = datetime(around.year, around.month, around.day, tzinfo=UTC)
-    start -= timedelta(days=4)
-    instants = (start + timedelta(minutes=n) for n in range(9 * DAY_MINUTES))
+    start -= timedelta(days=5)
+    instants = (start + timedelta(minutes=n) for n in range(10 * DAY_MINUTES))
     return tuple(
         (
             int(at.timestamp() * 1_000),
@@ -57,7 +57,7 @@ def open_minutes(window: Window, around: date) -> set[int]:
     """The oracle: looks at a clock minute by minute and never converts a wall time."""
     clock = walls(window.zone, around)
     found: set[int] = set()
-    for shift in range(-3, 4):
+    for shift in range(-4, 4):
         midnight = datetime.combine(around, time()) + timedelta(days=shift)
         start = midnight + timedelta(minutes=window.start_minute)
         end = midnight + timedelta(minutes=window.end_minute)

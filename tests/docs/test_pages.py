@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headway.core import defaults
-from tools import cli_doc, states_doc
+from tools import cli_doc, states_doc, tables_doc
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
@@ -36,6 +36,11 @@ def test_states_page_is_current() -> None:
 def test_command_line_page_is_current() -> None:
     page = (ROOT / cli_doc.PAGE).read_text()
     assert page == cli_doc.page(), "run make docs"
+
+
+def test_tables_page_is_current() -> None:
+    page = (ROOT / tables_doc.PAGE).read_text()
+    assert page == tables_doc.page(), "run make docs"
 
 
 def test_defaults_page_has_every_default_with_its_value() -> None:

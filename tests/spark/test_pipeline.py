@@ -14,7 +14,7 @@ from tests.server.process import Served
 from tests.spark.conftest import rows_of
 from tests.spark.work import content, run, work
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(1_200)]
 
 
 def test_jobs_and_attempts_are_as_they_were(

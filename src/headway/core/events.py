@@ -80,6 +80,8 @@ class Retried(Event, tag="retry"):
     text: str
     run_at_ms: int
     token: int = 0
+    reply_key: str = ""
+    """The key of the reply that did not come, if that is the reason; also below."""
 
 
 class Released(Event, tag="release"):
@@ -146,6 +148,7 @@ class Buried(Event, tag="bury"):
     text: str
     token: int = 0
     unstarted_ms: int = 0
+    reply_key: str = ""
 
 
 class Redriven(Event, tag="redrive"):

@@ -175,6 +175,7 @@ def retry_or_bury(
         error.text,
         job.run_at_ms,
         told_token(job),
+        _unanswered(job, error),
     )
     job.started_ms = 0
     book.write(job, retried)
@@ -185,7 +186,13 @@ def bury(book: Book, job: Job, error: JobError, now_ms: int) -> None:
     """To the dead letters, with everything it has."""
     _die(book, job)
     buried = events.Buried(
-        now_ms, *whose(job), job.attempt, error.reason, error.text, *told_end(job)
+        now_ms,
+        *whose(job),
+        job.attempt,
+        error.reason,
+        error.text,
+        *told_end(job),
+        _unanswered(job, error),
     )
     book.write(job, buried)
 
@@ -246,6 +253,11 @@ def told_token(job: Job) -> int:
 def told_end(job: Job) -> tuple[int, int]:
     """The lease that ended with the job, and the wait that ends without a start."""
     return told_token(job), 0 if job.started_ms else job.run_at_ms
+
+
+def _unanswered(job: Job, error: JobError) -> str:
+    """The key of the reply for whose absence the attempt failed."""
+    return job.reply_key if error.reason == "no reply" else ""
 
 
 def opening_ms(job: Job, config: QueueConfig, at_ms: int) -> int:

@@ -67,7 +67,9 @@ EVENTS: Final[Columns] = {
     ),
     "reason": Column("string", "why an attempt failed (retry, bury)"),
     "text": Column("string", "the error as told (retry, bury)"),
-    "reply_key": Column("string", "the key of a reply (wait, reply, reply_kept)"),
+    "reply_key": Column(
+        "string", "the key of a reply (wait, reply, reply_kept; retry, bury: of none)"
+    ),
     "wait_until_ms": Column("bigint", "how long a reply is waited for (wait)"),
     "is_early": Column("boolean", "the reply was there before the wait (reply)"),
     "waited_ms": Column("bigint", "how long the job waited for the reply (reply)"),

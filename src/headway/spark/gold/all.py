@@ -2,7 +2,28 @@
 
 from typing import Final
 
+from headway.spark.gold.advice import ADVICE, DEMAND
+from headway.spark.gold.costs import COSTS
+from headway.spark.gold.failures import FAILURES
+from headway.spark.gold.fairness import DISPLACEMENT, FAIRNESS, FAIRNESS_INDEX, WEIGHTS
+from headway.spark.gold.load import LOAD
 from headway.spark.gold.promises import PROMISES
+from headway.spark.gold.replies import REPLIES
+from headway.spark.gold.schedules import SCHEDULES
 from headway.spark.gold.waits import RUNS, WAITS
 
-GOLD: Final = (PROMISES, WAITS, RUNS)
+GOLD: Final = (
+    PROMISES,
+    WAITS,
+    RUNS,
+    LOAD,
+    FAIRNESS,
+    FAILURES,
+    REPLIES,
+    SCHEDULES,
+    COSTS,
+    DEMAND,
+    WEIGHTS,
+)
+VIEWS: Final = (FAIRNESS_INDEX, DISPLACEMENT, ADVICE)
+"""Made of those, for the days that were touched."""

@@ -8,46 +8,20 @@ and neither met nor late nor withdrawn, and whose minute is over, is overdue.
 from typing import TYPE_CHECKING, Final
 
 from headway.spark.columns import Column
+from headway.spark.gold import shared
 from headway.spark.gold.table import Facts, Gold, Measure
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_BEGINS: Final = """case
-    when type in ('enqueue', 'retry', 'reschedule') then run_at_ms
-    when type = 'redrive' or (type = 'reply' and not is_done) then at_ms
-end"""
-_STARTS: Final = """case
-    when type = 'lease' and not is_again then at_ms - wait_ms - held_ms
-end"""
-_WITHDRAWN: Final = "nullif(unstarted_ms, 0)"
-
 
 def rows(facts: Facts) -> "DataFrame":
     from pyspark.sql import functions as F
 
-    told = facts.events.where("slo_ms is not null").select(
-        "queue",
-        "slo_ms",
-        F.expr(
-            f"""filter(array(
-                named_struct('what', 'due', 'ready_ms', {_BEGINS}),
-                named_struct('what', if(wait_ms <= slo_ms, 'met', 'late'),
-                             'ready_ms', {_STARTS}),
-                named_struct('what', 'withdrawn', 'ready_ms', {_WITHDRAWN})
-            ), one -> one.ready_ms is not null)"""
-        ).alias("told"),
-    )
-    each = told.select("queue", "slo_ms", F.inline("told"))
-    minute = F.date_trunc("minute", F.timestamp_millis(F.expr("ready_ms + slo_ms")))
     return (
-        each.groupBy("queue", "slo_ms", minute.alias("minute"))
-        .agg(
-            *(
-                F.count_if(F.col("what") == name).alias(name)
-                for name in ("due", "met", "late", "withdrawn")
-            )
-        )
+        facts.promised.withColumnRenamed("due_minute", "minute")
+        .groupBy("queue", "slo_ms", "minute")
+        .agg(*(F.sum(name).alias(name) for name in shared.WAITS))
         .withColumn("day", F.to_date("minute"))
     )
 
@@ -69,4 +43,5 @@ PROMISES: Final = Gold(
         ),
     },
     rows,
+    is_by_event=False,
 )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from headway.spark.columns import EVENTS, Column
 from headway.spark.columns_silver import ATTEMPTS, JOBS, OPEN_JOBS, OPEN_LEASES
 from headway.spark.errors import NoLake
-from headway.spark.gold.all import GOLD
+from headway.spark.gold.all import GOLD, VIEWS
 from headway.spark.gold.table import DAY
 from headway.spark.lake.delta import Place, Table
 from headway.spark.lake.published import Ledger, Published
@@ -34,7 +34,7 @@ class Lake:
         self.tables["silver.open_jobs"] = Table(
             self.place, "silver.open_jobs", OPEN_JOBS, ("bucket",)
         )
-        for gold in GOLD:
+        for gold in (*GOLD, *VIEWS):
             self.tables[gold.name] = Table(self.place, gold.name, gold.columns, (DAY,))
 
         self.quarantine = Table(

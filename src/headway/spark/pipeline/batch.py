@@ -1,7 +1,8 @@
 """One batch: from events to tables, step by step, and the record that publishes it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -9,8 +10,10 @@ from deltalake.transaction import AddAction
 
 from headway.spark import silver
 from headway.spark.errors import GateClosed
-from headway.spark.gold.all import GOLD
-from headway.spark.gold.table import DAY, Facts, Gold
+from headway.spark.gold import shared
+from headway.spark.gold.all import GOLD, VIEWS
+from headway.spark.gold.fairness import WEIGHTS
+from headway.spark.gold.table import DAY, Facts, Gold, View
 from headway.spark.lake.lake import Lake
 from headway.spark.lake.published import Published
 from headway.spark.pipeline import gates
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 APPLICATION: Final = "headway-pipeline"
+_DAY_MS: Final = 86_400_000
+_EPOCH: Final = date(1970, 1, 1)
 Tell = Callable[[str], None]
 """Hears of each step when it is about to be taken."""
 
@@ -87,9 +92,10 @@ class Batch:
         counts = gates.conservation(events, before.counts, whole)
         jobs = self._stage_jobs(events, whole)
         attempts = self._stage_attempts(events)
-        facts = Facts(events, jobs, attempts)
+        facts = self._facts(events, jobs, attempts)
+        days = _days(reads.values())
         for gold in GOLD:
-            self._stage_gold(gold, facts)
+            self._stage_gold(gold, facts, days)
         return Published(
             batch=before.batch + 1,
             at_ms=max([before.at_ms, *(read.at_ms for read in reads.values())]),
@@ -143,16 +149,41 @@ class Batch:
         files = self._stage("silver.attempts", ended)
         return self._lake["silver.attempts"].frame(self._spark, files)
 
-    def _stage_gold(self, gold: Gold, facts: Facts) -> None:
+    def _facts(
+        self, events: "DataFrame", jobs: "DataFrame", attempts: "DataFrame"
+    ) -> Facts:
+        weights = self._lake[WEIGHTS.name]
+        return Facts(
+            events,
+            jobs,
+            attempts,
+            flow=self._cache(shared.flow(events)),
+            work=self._cache(shared.work(attempts)),
+            told=self._cache(shared.told_weights(events)),
+            promised=self._cache(shared.promised(events)),
+            weights=weights.frame(self._spark, self._committed(WEIGHTS.name)),
+        )
+
+    def _stage_gold(self, gold: Gold, facts: Facts, days: list[date]) -> None:
         table = self._lake[gold.name]
-        new = self._cache(gold.rows(facts))
-        days = [row[0] for row in new.select(DAY).distinct().collect()]
+        new = gold.rows(facts)
+        if not gold.is_by_event:
+            new = self._cache(new)
+            days = [row[0] for row in new.select(DAY).distinct().collect()]
         if not days:
             return
         carried = self._committed(gold.name, {DAY: days})
         known = table.frame(self._spark, carried)
         rows = gold.added(known, new)
-        self._stage(gold.name, rows.repartition(1, DAY), carried)
+        files = self._stage(gold.name, rows.repartition(1, DAY), carried)
+        for view in VIEWS:
+            if view.of == gold.name:
+                whole = table.frame(self._spark, files)
+                self._stage_view(view, whole, days)
+
+    def _stage_view(self, view: View, whole: "DataFrame", days: list[date]) -> None:
+        carried = self._committed(view.name, {DAY: days})
+        self._stage(view.name, view.rows(whole).repartition(1, DAY), carried)
 
     def _committed(
         self, name: str, where: dict[str, Any] | None = None
@@ -208,6 +239,15 @@ def _unseen(events: "DataFrame", vector: dict[str, int]) -> "DataFrame":
     for partition, before in vector.items():
         seen |= (F.col("partition") == partition) & (F.col("event") < before)
     return events.where(~seen)
+
+
+def _days(reads: Iterable[gates.Read]) -> list[date]:
+    """The days on which the events happened."""
+    days = set()
+    for read in reads:
+        first, last = read.since_ms // _DAY_MS, read.at_ms // _DAY_MS
+        days |= {_EPOCH + timedelta(days=day) for day in range(first, last + 1)}
+    return sorted(days)
 
 
 def _is_whole(before: Published, partition: str) -> bool:

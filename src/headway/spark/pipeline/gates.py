@@ -38,7 +38,10 @@ class Read(NamedTuple):
 
     first: int
     before: int
+    since_ms: int
+    """When the first of it happened."""
     at_ms: int
+    """When the last of it did."""
 
 
 def continuity(events: "DataFrame", vector: dict[str, int]) -> dict[str, Read]:
@@ -52,6 +55,7 @@ def continuity(events: "DataFrame", vector: dict[str, int]) -> dict[str, Read]:
             F.count("*").alias("count"),
             F.min("event").alias("first"),
             F.max("event").alias("last"),
+            F.min("at_ms").alias("since_ms"),
             F.max("at_ms").alias("at_ms"),
             F.sum("event").alias("sum"),
             F.sum(F.expr(f"pmod(event * event, {_MODULUS})")).alias("squares"),
@@ -77,7 +81,7 @@ def continuity(events: "DataFrame", vector: dict[str, int]) -> dict[str, Read]:
                 f"partition {row['partition']}: of the events {first} to {last} some "
                 f"are missing or came twice ({row['count']} came)"
             )
-        reads[row["partition"]] = Read(first, last + 1, row["at_ms"])
+        reads[row["partition"]] = Read(first, last + 1, row["since_ms"], row["at_ms"])
     return reads
 
 
