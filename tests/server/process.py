@@ -19,6 +19,8 @@ from headway.server.scopes import parse_scopes
 from headway.server.tokens import TokenFile, wall_ms
 
 PATIENCE_S = 60.0
+IDLE_S = 30.0
+"""After so long a kept connection is not trusted: the server hangs up in the end."""
 _numbers = itertools.count()
 
 
@@ -58,6 +60,7 @@ class Served:
         assert b" listens on " in self._said, self.log()
         self.address = self._said.decode().split()[-1]
         self._connection: http.client.HTTPConnection | None = None
+        self._used_s = 0.0
 
     @property
     def place(self) -> tuple[str, int]:
@@ -82,8 +85,12 @@ class Served:
         if body is not None:
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
             sent.setdefault("content-type", "application/json")
+        if time.monotonic() - self._used_s > IDLE_S and self._connection is not None:
+            self._connection.close()
+            self._connection = None
         if self._connection is None:
             self._connection = self._connect()
+        self._used_s = time.monotonic()
         self._connection.request(method, path, content, sent)
         got = self._connection.getresponse()
         found = {name.lower(): value for name, value in got.getheaders()}

@@ -1,11 +1,13 @@
 """How to bring a route to a decision whose queue is not in its path."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.server.process import Served
 
 QUEUE = "default"
+_numbers = itertools.count()
 
 
 class Target(NamedTuple):
@@ -85,6 +87,20 @@ def by_lease(path: str, body: Callable[[str], dict[str, Any]]) -> Recipe:
     return Recipe(lambda served, admin: Target(path, body(leased(served, admin))))
 
 
+def staged(served: Served, admin: str) -> str:
+    """The path of a write that has a chunk for QUEUE."""
+    path = f"/v1/writes/w{next(_numbers)}"
+    chunk = f"{path}/chunks/0/a/0?queue={QUEUE}"
+    assert served.ask("PUT", chunk, [{"kind": "k"}], token=admin).status == 200
+    return path
+
+
+def published(served: Served, admin: str) -> Target:
+    winners = [{"partition": 0, "attempt": "a", "chunks": 1}]
+    path = f"{staged(served, admin)}/publish"
+    return Target(path, {"winners": winners, "count": 1})
+
+
 RECIPES = {
     "GET /v1/jobs/{id}": on_job("/v1/jobs/"),
     "DELETE /v1/jobs/{id}": on_job("/v1/jobs/"),
@@ -122,6 +138,18 @@ RECIPES = {
     "POST /v1/operations/{number}/stop": Recipe(
         lambda served, admin: Target(f"/v1/operations/{operation(served, admin)}/stop"),
         hidden=404,
+    ),
+    "PUT /v1/writes/{id}/chunks/{partition}/{attempt}/{number}": Recipe(
+        lambda served, admin: Target(
+            f"{staged(served, admin)}/chunks/1/a/0?queue={QUEUE}", [{"kind": "k"}]
+        )
+    ),
+    "POST /v1/writes/{id}/publish": Recipe(published, hidden=404),
+    "GET /v1/writes/{id}": Recipe(
+        lambda served, admin: Target(staged(served, admin)), hidden=404
+    ),
+    "DELETE /v1/writes/{id}": Recipe(
+        lambda served, admin: Target(staged(served, admin)), hidden=404
     ),
     "GET /v1/running": Recipe(lambda *_: Target(f"/v1/running?queue={QUEUE}")),
     "GET /v1/autoscale": Recipe(lambda *_: Target(f"/v1/autoscale?queues={QUEUE}")),

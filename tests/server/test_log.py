@@ -24,6 +24,7 @@ from headway.server.plans import Plan
 from headway.server.problems import of_error
 from headway.server.routing import Route, Router
 from headway.server.scopes import Bearer, Verb
+from headway.server.writes import Writes
 from tests.server.process import PATIENCE_S, Serve, Served, make_token
 
 CANARY = "canary-7f3a91"
@@ -198,7 +199,12 @@ def test_a_handler_that_breaks_tells_no_value_to_log_or_caller() -> None:
         callbacks = Callbacks(CallbackFile(nowhere), Watcher("info", stream))
         ids = Ids("p1", bytes(32))
         facilities = Facilities(
-            ids, Finder(nowhere), Past(nowhere, "p1"), callbacks, "default"
+            ids,
+            Finder(nowhere),
+            Past(nowhere, "p1"),
+            callbacks,
+            Writes(nowhere, desk),
+            "default",
         )
         app = App(Router([route]), desk, guard, facilities, Watcher("info", stream))
         headers = {b"host": b"localhost"}

@@ -14,6 +14,7 @@ from headway.core.parking import Timer
 from headway.core.queue import Queue, Shared
 from headway.core.states import LEASED, READY, SCHEDULED, WAITING
 from headway.core.timers import TimeBuckets
+from headway.core.write import Write
 
 
 class Cron:
@@ -55,6 +56,10 @@ class Book:
         """Leased jobs by token."""
         self.bulks: dict[int, Bulk] = {}
         """Bulk operations that run, and the newest that have ended."""
+        self.writes: dict[str, Write] = {}
+        """Writes that are being taken in, and those that were and are remembered."""
+        self.series: dict[str, Write] = {}
+        """Of each series the write with the highest number."""
         self.near = Near()
         self.visited: list[int] = []
         """Jobs that were read from the store because somebody asked for them."""

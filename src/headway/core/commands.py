@@ -11,6 +11,7 @@ from headway.core.cron import Schedule
 from headway.core.errors import RuleBroken
 from headway.core.job import Job, JobSpec
 from headway.core.results import Kept, Result
+from headway.core.write import WriteView
 
 
 class Enqueue(msgspec.Struct, eq=False):
@@ -138,6 +139,36 @@ class BulkPage(msgspec.Struct, eq=False):
     is_end: bool
 
 
+class WritePart(msgspec.Struct, frozen=True):
+    """What a write has for one queue."""
+
+    queue: str
+    jobs: int
+    least_slo_ms: int | None = None
+    """The strictest SLO that any of them asks for."""
+
+
+class PublishWrite(msgspec.Struct, eq=False):
+    """Accepts all jobs of a write, which come later. Answered by a WriteView."""
+
+    id: str
+    digest: str
+    parts: list[WritePart]
+    series: str = ""
+    number: int = 0
+    """In a series, what is not above the last number was published before."""
+
+
+class TakeIn(msgspec.Struct, eq=False):
+    """The next jobs of a published write. Answered by a WriteView."""
+
+    id: str
+    first: int
+    """How many jobs of the write come before these."""
+    queue: str
+    specs: list[JobSpec]
+
+
 class Configure(msgspec.Struct, eq=False):
     """Makes the queue, or changes its rules under whatever backlog it has."""
 
@@ -259,6 +290,8 @@ Command = (
     | StartBulk
     | StopBulk
     | BulkPage
+    | PublishWrite
+    | TakeIn
     | Configure
     | SetHold
     | SetTenant
@@ -307,7 +340,16 @@ class Changed(msgspec.Struct, eq=False):
     count: int
 
 
-Answer = Accepted | Granted | Settled | ReplyFate | Changed | BulkView | RuleBroken
+Answer = (
+    Accepted
+    | Granted
+    | Settled
+    | ReplyFate
+    | Changed
+    | BulkView
+    | WriteView
+    | RuleBroken
+)
 
 
 class FactKind(StrEnum):
@@ -323,6 +365,8 @@ class FactKind(StrEnum):
     """How the last wait for a reply key ended."""
     BULK = "bulk"
     """A bulk operation, and how far it is."""
+    WRITE = "write"
+    """A published write, and how far it was taken in."""
 
 
 Fact = tuple[str, str, str]

@@ -5,11 +5,13 @@ RuleBroken
 ├── UnknownQueue
 ├── UnknownJob
 ├── UnknownBulk
+├── UnknownWrite
 ├── LeaseLost             a token that is not, or no longer, the job's lease
 ├── QueueFull             max_length reached
 ├── IdempotencyConflict   same key, another body
 ├── TooManySlos           a 17th SLO class, and no stricter one to round to
 ├── TooManyQueues
+├── TooManyWrites         as many writes are being taken in already as may
 ├── TooManyBulks          as many bulk operations run already as may
 ├── NoShare               a label value without a share of a share limit
 ├── RepliesFull           too many early replies kept already
@@ -49,6 +51,10 @@ class UnknownBulk(RuleBroken):
     code = "unknown_bulk"
 
 
+class UnknownWrite(RuleBroken):
+    code = "unknown_write"
+
+
 class LeaseLost(RuleBroken):
     code = "lease_lost"
 
@@ -71,6 +77,10 @@ class TooManyQueues(RuleBroken):
 
 class TooManyBulks(RuleBroken):
     code = "too_many_bulks"
+
+
+class TooManyWrites(RuleBroken):
+    code = "too_many_writes"
 
 
 class NoShare(RuleBroken):

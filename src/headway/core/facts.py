@@ -14,9 +14,11 @@ from headway.core.commands import Fact, FactKind
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
 from headway.core.held import HeldClock
+from headway.core.publishing import remember
 from headway.core.queue import Queue
 from headway.core.replies import EarlyReply
 from headway.core.schedules import arm
+from headway.core.write import Write
 
 
 class Held(msgspec.Struct, array_like=True):
@@ -65,6 +67,7 @@ _RECORDS: Final[dict[str, type[Any]]] = {
     FactKind.REPLY: EarlyReply,
     FactKind.ANSWER: AnswerFact,
     FactKind.BULK: Bulk,
+    FactKind.WRITE: Write,
 }
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decoders: Final = {
@@ -87,6 +90,9 @@ def unpack(book: Book, fact: Fact, blob: bytes, now_ms: int) -> None:
     record = _decoders[kind].decode(blob)
     if isinstance(record, QueueFact):
         _restore_queue(book, record)
+        return
+    if isinstance(record, Write):
+        _restore_write(book, record)
         return
     queue = book.queues[queue_name]
     match record:
@@ -112,6 +118,8 @@ def _record(book: Book, fact: Fact) -> msgspec.Struct | None:
         return None if cron is None else ScheduleFact(cron.schedule, cron.last_ms)
     if kind == FactKind.BULK:
         return book.bulks.get(int(name))
+    if kind == FactKind.WRITE:
+        return book.writes.get(name)
     queue = book.queues[queue_name]
     rules = queue.rules
     match kind:
@@ -140,6 +148,12 @@ def _restore_queue(book: Book, record: QueueFact) -> None:
         queue.slo_class(slo_ms)
     _resume(queue.gate, record.held)
     queue.rules.windows_ms = record.windows_ms
+
+
+def _restore_write(book: Book, record: Write) -> None:
+    if record.taken + sum(record.left.values()) != record.jobs:
+        raise ValueError(f"write {record.id!r} does not add up")
+    remember(book, record)
 
 
 def _restore_tenant(queue: Queue, name: str, record: TenantFact) -> None:

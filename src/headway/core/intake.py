@@ -33,13 +33,13 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
         if rules.shares:
             check_shares(rules, spec)
     known = _known(queue, specs, now_ms) if has_keys else {}
-    _check_length(queue, len(specs) - len(known))
+    check_length(queue, len(specs) - len(known))
     slos_ms = [queue.slo_class(spec.slo_ms) for spec in specs]
     seqs: list[int] = []
     for number, spec in enumerate(specs):
         seq = known.get(number) if known else None
         if seq is None:
-            seq = _accept(book, queue, spec, slos_ms[number], now_ms)
+            seq = accept(book, queue, spec, slos_ms[number], now_ms)
         elif seq < 0:
             seq = seqs[-1 - seq]
         seqs.append(seq)
@@ -118,15 +118,17 @@ def _known(queue: Queue, specs: list[JobSpec], now_ms: int) -> dict[int, int]:
     return known
 
 
-def _check_length(queue: Queue, more: int) -> None:
+def check_length(queue: Queue, more: int) -> None:
+    """Jobs that were accepted and are still to come count like those that are there."""
     most = queue.rules.config.max_length
     if most is not None:
-        length = queue.ready + queue.scheduled + queue.leased
+        length = queue.ready + queue.scheduled + queue.leased + queue.coming
         if length + more > most:
             raise QueueFull(f"queue {queue.name!r} holds {length} of {most} jobs")
 
 
-def _accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -> int:
+def accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -> int:
+    """The job is there from now on; it was checked before."""
     config = queue.rules.config
     run_at_ms = now_ms + (spec.delay_ms or 0)
     if spec.run_at_ms is not None:

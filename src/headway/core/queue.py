@@ -98,6 +98,8 @@ class Queue:
         self.leased = 0
         self.waiting = 0
         self.dead = 0
+        self.coming = 0
+        """Jobs of published writes that were not taken in yet."""
         self.slot_gauge = Gauge("slots", "", 0)
         """Worker slots held by jobs that count against the queue's share of them."""
         self.levels: dict[str, int] = {}

@@ -23,6 +23,7 @@ from headway.core.commands import (
     Withdraw,
 )
 from headway.core.why import Why
+from headway.core.write import WriteView
 from headway.runtime.bulk import BulkList, BulkPreview, ListBulks
 from headway.runtime.errors import OwnerBusy, OwnerStopped, RuntimeFailure
 from headway.runtime.listing import Listing, Page
@@ -35,6 +36,7 @@ from headway.runtime.views import (
     Query,
     QueueCounts,
 )
+from headway.runtime.writes import ListWrites, ShowWrite, WriteList
 
 FRAME_MAX: Final = 64 << 20
 HEAD: Final = struct.Struct(">I")
@@ -44,6 +46,8 @@ _ASKS: Final = {
     *get_args(Listing),
     ListBulks,
     Watch,
+    ListWrites,
+    ShowWrite,
 } - {Fetched, Withdraw, BulkPage}
 _ANSWERS: Final = (
     Accepted,
@@ -58,6 +62,8 @@ _ANSWERS: Final = (
     BulkView,
     BulkPreview,
     BulkList,
+    WriteView,
+    WriteList,
     *get_args(Page),
     Measures,
     Wanted,

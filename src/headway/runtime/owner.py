@@ -52,12 +52,13 @@ from headway.runtime.views import (
     look,
 )
 from headway.runtime.waiting import Waits
+from headway.runtime.writes import ListWrites, ShowWrite, WriteList, look_at_writes
 from headway.store.errors import Corrupt
 from headway.store.port import Store
 
-Ask = Command | Query | Listing | ListBulks | Watch | EndWatch
+Ask = Command | Query | Listing | ListBulks | ListWrites | ShowWrite | Watch | EndWatch
 """What may be put to an owner."""
-Reply = Answer | Handed | View | Page | BulkPreview | BulkList | Ended
+Reply = Answer | Handed | View | Page | BulkPreview | BulkList | WriteList | Ended
 Answers = list[tuple[Ask, Reply]]
 
 _COMMON: Final = frozenset({Enqueue, Lease, Ack, Extend})
@@ -67,6 +68,8 @@ _LOOKS: Final = (
     Measure,
     Autoscale,
     ListBulks,
+    ListWrites,
+    ShowWrite,
     *get_args(Listing),
 )
 """Answered after the commit, by what is durable then."""
@@ -223,6 +226,8 @@ class Owner:
                 return self._bulks.preview(query)
             case ListBulks():
                 return self._bulks.view()
+            case ListWrites() | ShowWrite():
+                return look_at_writes(book, query)
             case Count():
                 return look(book, query, now_ms)
             case Measure() | Autoscale():

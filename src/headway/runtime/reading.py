@@ -11,6 +11,7 @@ from headway.core.commands import (
     Fetched,
     Judge,
     Redrive,
+    TakeIn,
 )
 from headway.core.errors import HistoryDropped, RuleBroken
 from headway.core.job import Job
@@ -50,7 +51,7 @@ class Reading:
         book = self._book
         for ask in asks:
             match ask:
-                case Enqueue():
+                case Enqueue() | TakeIn():
                     keys += self._unknown_keys(ask)
                 case (
                     Cancel(seq=seq)
@@ -133,7 +134,7 @@ class Reading:
         rows = self._store.rows(SCHEDULED, b"", after, limit)
         return Fetched(near, [job_of(row) for row in rows], len(rows) < limit)
 
-    def _unknown_keys(self, command: Enqueue) -> list[tuple[str, str]]:
+    def _unknown_keys(self, command: Enqueue | TakeIn) -> list[tuple[str, str]]:
         """Idempotency keys that memory does not hold may be in the store."""
         queue = self._book.queues.get(command.queue)
         if queue is None:

@@ -10,7 +10,7 @@ from collections import deque
 from concurrent.futures import Future
 from typing import Final
 
-from headway.core.commands import Ack, Enqueue, Extend, Lease, Release
+from headway.core.commands import Ack, Enqueue, Extend, Lease, Release, TakeIn
 from headway.runtime.errors import OwnerBusy, OwnerStopped
 from headway.runtime.owner import Ask, Owner, Reply
 from headway.store.port import Store
@@ -137,7 +137,7 @@ class Service:
 def _rows(ask: Ask) -> int:
     """About how many jobs the command writes."""
     match ask:
-        case Enqueue(specs=specs):
+        case Enqueue(specs=specs) | TakeIn(specs=specs):
             return len(specs)
         case Ack(tokens=tokens) | Release(tokens=tokens) | Extend(tokens=tokens):
             return len(tokens)

@@ -124,7 +124,7 @@ class Verification:
             decode_reader(blob)
         else:
             queue, name = unpack_name(key)
-            if kind != FactKind.QUEUE:
+            if kind not in (FactKind.QUEUE, FactKind.WRITE):
                 self._check_queue(queue)
             if kind == COUNTS_FACT:
                 self._counts[queue] = _decode_counts(blob)

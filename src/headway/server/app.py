@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, Protocol
 
 from headway.core.errors import RuleBroken
@@ -88,7 +89,9 @@ class App:
             call.require(route.verb, queue)
         elif not bearer.may_some(route.verb):
             raise Refused("forbidden", f"{route.verb} is not allowed on any queue")
-        if found.decoder is not None:
+        if route.is_body_late:
+            call.late_body = partial(_body, request, found)
+        elif found.decoder is not None:
             call.body = _body(request, found)
         return call
 

@@ -14,6 +14,7 @@ from headway.server.past import Past
 from headway.server.problems import Refused
 from headway.server.routing import Route
 from headway.server.scopes import Bearer, Verb
+from headway.server.writes import Writes
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -25,6 +26,7 @@ class Facilities(msgspec.Struct):
     finder: Finder
     past: Past
     callbacks: Callbacks
+    writes: Writes
     default_queue: str
     """The queue of the four simple endpoints."""
     describe: Callable[[], bytes] = bytes
@@ -35,7 +37,15 @@ class Facilities(msgspec.Struct):
 class Call:
     """One request on its way through a handler."""
 
-    __slots__ = ("bearer", "body", "facilities", "params", "request", "route")
+    __slots__ = (
+        "bearer",
+        "body",
+        "facilities",
+        "late_body",
+        "params",
+        "request",
+        "route",
+    )
 
     def __init__(
         self,
@@ -51,6 +61,8 @@ class Call:
         self.bearer = bearer
         self.facilities = facilities
         self.body: Any = None
+        self.late_body: Callable[[], Any] = bytes
+        """Reads a body that takes its time."""
 
     @property
     def ids(self) -> Ids:

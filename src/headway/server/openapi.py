@@ -32,6 +32,7 @@ _SIGNED_BY: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
 _TAGS: Final = {
     "jobs": "Enqueue jobs, look at them, cancel them.",
     "work": "What workers do, and replies from outside.",
+    "writes": "Millions of jobs, sent in chunks and published as a whole.",
     "queues": "Queues, their rules, tenants and kinds.",
     "dead": "Dead letters: list, redrive, discard.",
     "schedules": "Jobs at every tick of a cron expression.",

@@ -40,6 +40,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """The handler reads the body, when it knows whose it is."""
     is_any_kind: bool = False
     """The content type of the body does not matter."""
+    is_body_late: bool = False
+    """The body is long, and read by the handler, in a thread."""
     query: Any = None
     """A struct with the values of the query."""
     answers: Mapping[int, Any]

@@ -20,6 +20,7 @@ from headway.server.app import App
 from headway.server.call import Facilities
 from headway.server.callbacks import CallbackFile, Callbacks
 from headway.server.desk import Desk
+from headway.server.feeding import Feeding
 from headway.server.guard import Guard
 from headway.server.handlers.table import ROUTES
 from headway.server.housekeeping import keep_house
@@ -31,8 +32,9 @@ from headway.server.log import Watcher
 from headway.server.past import Past
 from headway.server.problems import of_http
 from headway.server.routing import Router
-from headway.server.settings import INDEX, STORE, Settings
+from headway.server.settings import INDEX, STORE, WRITES, Settings
 from headway.server.tokens import Keyring, TokenFile
+from headway.server.writes import Writes
 
 BACKLOG: Final = 4_096
 SETTLED_S: Final = 0.2
@@ -68,7 +70,8 @@ class Server:
         try:
             desk = Desk(door, loop)
             await self._prepare(desk)
-            facilities = self._facilities(callbacks)
+            facilities = self._facilities(callbacks, desk)
+            feeding = Feeding(desk, facilities.writes, self._watch)
             indexing = Indexing(settings.data / STORE, settings.data / INDEX, desk)
             guard = Guard(keyring, settings.host, settings.hosts)
             app = App(Router(ROUTES), desk, guard, facilities, self._watch)
@@ -92,6 +95,7 @@ class Server:
             loop.call_later(SETTLED_S, _settle)
             aside += [
                 loop.create_task(indexing.run()),
+                loop.create_task(feeding.run()),
                 loop.create_task(keep_house(desk)),
             ]
             await self._stop.wait()
@@ -125,13 +129,19 @@ class Server:
         if isinstance(answer, RuleBroken):
             raise answer
 
-    def _facilities(self, callbacks: Callbacks) -> Facilities:
+    def _facilities(self, callbacks: Callbacks, desk: Desk) -> Facilities:
         settings = self._settings
         ids = Ids(settings.partition, signing_key(settings.data / KEY))
         finder = Finder(settings.data / INDEX)
         past = Past(settings.data / STORE, settings.partition)
         return Facilities(
-            ids, finder, past, callbacks, settings.default_queue, _described
+            ids,
+            finder,
+            past,
+            callbacks,
+            Writes(settings.data / WRITES, desk),
+            settings.default_queue,
+            _described,
         )
 
     def _keyring(self) -> Keyring:

@@ -17,6 +17,8 @@ DEFAULT_QUEUE: Final = "default"
 STORE: Final = "headway.db"
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 INDEX: Final = "search.db"
+WRITES: Final = "writes"
+"""The folder of writes that were not taken in yet."""
 _PARTITION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 

@@ -27,6 +27,8 @@ done
 exec "{java}" "$@"
 """
 
+PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
+
 SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -35,7 +37,7 @@ SETTINGS: Final = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.python.filterPushdown.enabled": "true",
+    PUSHDOWN: "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Otherwise every batch logs that there is no watermark to clean up.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
@@ -84,6 +86,8 @@ def register(spark: "SparkSession") -> None:
     """Makes `format("headway")` known to this session."""
     from headway.spark.source import HeadwaySource
 
+    # Otherwise a reader that takes filters is refused, and not only its filters.
+    spark.conf.set(PUSHDOWN, "true")
     spark.dataSource.register(HeadwaySource)
 
 

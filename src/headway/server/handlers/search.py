@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from headway.core.defaults import TIME_MAX_MS
 from headway.core.errors import BadValue
 from headway.core.states import JobState
 from headway.search.query import By, Search
@@ -17,9 +18,21 @@ from headway.server.scopes import Verb
 from headway.server.shapes import moment_ms, shown_found
 from headway.wire import jobs as wire
 from headway.wire import search as wire_search
-from headway.wire.values import Moment, Name, QueueName, Token
+from headway.wire.values import DATE, END, Name, QueueName, Token
 
 _STATES: Final = frozenset(state.value for state in JobState)
+
+
+Asked = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9]{1,15}" + END + "|" + DATE,
+        max_length=64,
+        description="Milliseconds since 1970 UTC, or a date and time with its zone.",
+        examples=["2026-11-27T08:00:00Z"],
+    ),
+]
+"""A moment in a query, where a number is text like everything else."""
 
 
 class SearchQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -41,8 +54,8 @@ class SearchQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     group: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
     """Dead letters of one group."""
     by: Literal["enqueued", "changed"] = "enqueued"
-    since: Moment | None = None
-    until: Moment | None = None
+    since: Asked | None = None
+    until: Asked | None = None
     order: Literal["newest", "oldest"] = "newest"
     cursor: Token | None = None
     """The `next` of the page before."""
@@ -72,8 +85,8 @@ def search(call: Call) -> Plan:
         error=query.error,
         group=query.group,
         by=By(query.by),
-        since_ms=None if query.since is None else moment_ms(query.since, "since"),
-        until_ms=None if query.until is None else moment_ms(query.until, "until"),
+        since_ms=_asked_ms(query.since, "since"),
+        until_ms=_asked_ms(query.until, "until"),
         is_newest_first=query.order == "newest",
         limit=query.limit,
         cursor=query.cursor,
@@ -165,6 +178,15 @@ def dead_groups(call: Call) -> Plan:
         return answer(wire_search.DeadGroups(groups))
 
     return indexed(work)
+
+
+def _asked_ms(text: str | None, key: str) -> int | None:
+    if text is None:
+        return None
+    at_ms = int(text) if text.isdecimal() else moment_ms(text, key)
+    if at_ms > TIME_MAX_MS:
+        raise BadValue(key, text, "after the year 9999")
+    return at_ms
 
 
 def _states(text: str | None) -> tuple[JobState, ...]:

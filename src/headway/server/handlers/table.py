@@ -16,12 +16,14 @@ from headway.server.handlers import (
     schedules,
     search,
     work,
+    writes,
 )
 
 ROUTES: Final = (
     *jobs.ROUTES,
     *results.ROUTES,
     *search.ROUTES,
+    *writes.ROUTES,
     *work.ROUTES,
     *callbacks.ROUTES,
     *queues.ROUTES,

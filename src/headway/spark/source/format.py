@@ -2,17 +2,29 @@
 
 from collections.abc import Mapping
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
+)
 from pyspark.sql.types import StructType
 
 from headway.core.errors import BadValue
 from headway.spark.columns import EVENTS, spark_schema
+from headway.spark.columns_source import JOBS
+from headway.spark.source.encode import check_columns
 from headway.spark.source.history import HistoryReader, HistoryStream
+from headway.spark.source.jobs import FilteredJobsReader, JobsReader
 from headway.spark.source.options import read_options
+from headway.spark.source.sink import JobStreamWriter, JobWriter
+
+_TABLES = {"history": EVENTS, "jobs": JOBS, "backlog": JOBS}
 
 
 class HeadwaySource(DataSource):
-    """`spark.read.format("headway").option("url", …)`."""
+    """`spark.read.format("headway").option("url", …)`, and the same for writes."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
@@ -23,12 +35,30 @@ class HeadwaySource(DataSource):
         return "headway"
 
     def schema(self) -> str:
-        if self._options.table != "history":
-            raise BadValue("table", self._options.table, "known is history")
-        return spark_schema(EVENTS)
+        return spark_schema(_TABLES[self._options.table])
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return HistoryReader(self._options)
+        if self._options.table == "history":
+            return HistoryReader(self._options)
+        if self._options.pushdown:
+            return FilteredJobsReader(self._options)
+        return JobsReader(self._options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        if self._options.table != "history":
+            raise BadValue("table", self._options.table, "a stream reads history")
         return HistoryStream(self._options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        if overwrite:
+            raise BadValue("mode", "overwrite", "jobs are appended, and never replaced")
+        check_columns(schema, self._options.queue)
+        return JobWriter(self._options)
+
+    def streamWriter(
+        self, schema: StructType, overwrite: bool
+    ) -> DataSourceStreamArrowWriter:
+        if overwrite:
+            raise BadValue("mode", "complete", "jobs are appended, and never replaced")
+        check_columns(schema, self._options.queue)
+        return JobStreamWriter(self._options)

@@ -1,6 +1,7 @@
 """What is said of a server and of the wanted part of it: options as Spark passes them."""
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -8,9 +9,12 @@ import msgspec
 
 from headway.client.blocking import Client
 from headway.core.errors import BadValue
+from headway.wire.writes import CHUNK_JOBS_MAX, NAME
 
 EVENTS_PER_TASK: Final = 250_000
 EVENTS_PER_BATCH: Final = 2_000_000
+CHUNK_JOBS: Final = 5_000
+TABLES: Final = ("history", "jobs", "backlog")
 TOKEN_VARIABLE: Final = "HEADWAY_TOKEN"  # noqa: S105 the name of one
 
 
@@ -31,6 +35,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     reader: str | None = None
     """The name under which a stream tells the server how far it is."""
 
+    queue: str | None = None
+    """Whose jobs are read; where jobs go that do not name their queue."""
+    pushdown: bool = True
+    """Filters go to the server; Spark has to allow that."""
+    write_id: str | None = None
+    """The name of a write; under one name jobs are written once."""
+    chunk_jobs: int = CHUNK_JOBS
+    """Jobs that a task sends at one go."""
+
     def client(self) -> Client:
         return Client(self.url, self.token)
 
@@ -45,13 +58,23 @@ _NAMES: Final = {
     "eventspertask": "events_per_task",
     "eventsperbatch": "events_per_batch",
     "reader": "reader",
+    "queue": "queue",
+    "pushdown": "pushdown",
+    "writeid": "write_id",
+    "chunkjobs": "chunk_jobs",
 }
+
+
+_OF_SPARK: Final = ("checkpointlocation",)
+"""Options that Spark reads itself and passes on all the same."""
 
 
 def read_options(given: Mapping[str, str]) -> Options:
     """Raises BadValue for what is unknown or out of range, and names it."""
     values: dict[str, object] = {}
     for name, text in given.items():
+        if name.lower() in _OF_SPARK:
+            continue
         field = _NAMES.get(name.lower())
         if field is None:
             raise BadValue(name, text, f"unknown option; known are {', '.join(_NAMES)}")
@@ -66,4 +89,12 @@ def read_options(given: Mapping[str, str]) -> Options:
     for name in ("first", "events_per_task", "events_per_batch"):
         if getattr(options, name) < 1:
             raise BadValue(name, getattr(options, name), "must be at least 1")
+    if options.table not in TABLES:
+        raise BadValue("table", options.table, f"known are {', '.join(TABLES)}")
+    if not 1 <= options.chunk_jobs <= CHUNK_JOBS_MAX:
+        rule = f"must be from 1 to {CHUNK_JOBS_MAX}"
+        raise BadValue("chunkJobs", options.chunk_jobs, rule)
+    if options.write_id is not None and not re.fullmatch(NAME, options.write_id):
+        rule = "at most 128 letters, digits, . _ and -, the first no sign"
+        raise BadValue("writeId", options.write_id, rule)
     return options
