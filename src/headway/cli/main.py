@@ -56,6 +56,7 @@ SECTIONS: Final = {
     "Try out": {
         "demo": "headway.cli.demo.command:demo",
         "simulate": "headway.cli.simulate:simulate",
+        "plan": "headway.cli.plan:plan",
     },
 }
 """What the help shows, in its order; `module:attribute` of each command."""

@@ -39,6 +39,14 @@ def _mendable() -> tuple[type[Exception], ...]:
     from headway.runtime.errors import RuntimeFailure
     from headway.sim.chart import ChartError
     from headway.sim.scenario import ScenarioError
+    from headway.spark.errors import PipelineError
     from headway.store.errors import StoreError
 
-    return (ScenarioError, ChartError, RuleBroken, StoreError, RuntimeFailure)
+    return (
+        ScenarioError,
+        ChartError,
+        RuleBroken,
+        StoreError,
+        RuntimeFailure,
+        PipelineError,
+    )

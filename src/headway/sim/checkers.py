@@ -35,7 +35,15 @@ class LimitChecker:
         self._running: dict[int, _Start] = {}
 
     def reconfigured(self, config: QueueConfig) -> None:
-        """A lower limit holds for what starts from now on."""
+        """A lower limit or rate holds for what starts from now on."""
+        old = self._configs.get(config.name)
+        kept = {} if old is None else {limit.name: limit for limit in old.limits}
+        for limit in config.limits:
+            if isinstance(limit, Rate) and kept.get(limit.name) != limit:
+                for key in [
+                    x for x in self._rates if x[:2] == (config.name, limit.name)
+                ]:
+                    del self._rates[key]
         self._configs[config.name] = config
 
     def started(self, seq: int, queue: str, spec: JobSpec, at_ms: int) -> None:

@@ -1,7 +1,8 @@
 """The simulated world: arrivals, workers and time around the real core."""
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from heapq import heappop, heappush
 from time import perf_counter
@@ -51,19 +52,25 @@ def run(
     """Runs a scenario to its end and says what became of its promises."""
     seed = scenario.seed if seed is None else seed
     world = World(scenario, POLICIES[policy], seed)
-    thresholds = gc.get_threshold()
-    # A run makes millions of short-lived records and hardly a cycle: measured, the
-    # collector's usual rhythm costs a tenth of it.
-    gc.set_threshold(50_000, 20, 100)
     began = perf_counter()
-    try:
+    with seldom_collecting():
         world.run(progress)
-    finally:
-        gc.set_threshold(*thresholds)
     return world.result(perf_counter() - began)
 
 
-class _Fate(msgspec.Struct, eq=False):
+@contextmanager
+def seldom_collecting() -> Iterator[None]:
+    """A run makes millions of short-lived records and hardly a cycle."""
+    thresholds = gc.get_threshold()
+    # Measured: the collector's usual rhythm costs a tenth of a run.
+    gc.set_threshold(50_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+class Fate(msgspec.Struct, eq=False):
     """What becomes of one job, drawn when it arrived."""
 
     arrival: Arrival
@@ -71,12 +78,23 @@ class _Fate(msgspec.Struct, eq=False):
     fails: int
     is_started: bool = False
     has_replied: bool = False
+    step: int = 0
+    """Which of its recorded attempts is next."""
+    run_ms: int = 0
+    """Of the attempt under way."""
 
 
 class World:
     """One run. Everything happens in virtual time, in one order."""
 
-    def __init__(self, scenario: Scenario, policy: Policy, seed: int) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        policy: Policy,
+        seed: int,
+        coming: Iterator[Arrival] | None = None,
+    ) -> None:
+        """`coming` are jobs that take the place of those of the scenario's loads."""
         self.scenario = scenario
         self.policy = policy
         self.seed = seed
@@ -87,12 +105,16 @@ class World:
         self.limits = LimitChecker(configs)
         self.now_ms = scenario.epoch_ms
         self.jobs = 0
+        self.refused = 0
+        self.judged_ms = scenario.epoch_ms, scenario.epoch_ms + scenario.duration_ms
+        self.busy_ms = 0
+        """Of all slots, between these two moments."""
         self.outcomes = {"done": 0, "dead": 0, "cancelled": 0}
         self._digest = blake2b(digest_size=16)
-        self._fates: dict[int, _Fate] = {}
+        self._fates: dict[int, Fate] = {}
         self._agenda: list[tuple[int, int, Happening]] = []
         self._number = 0
-        self._arrivals = arrivals(scenario, seed)
+        self._arrivals = arrivals(scenario, seed) if coming is None else coming
         self._next: Arrival | None = next(self._arrivals, None)
         self._enqueues: dict[Enqueue, list[Arrival]] = {}
         self._leavers: dict[Lease, int | None] = {}
@@ -125,7 +147,7 @@ class World:
     def result(self, seconds: float) -> Result:
         """What the run came to; jobs that never started count as they stand."""
         for fate in self._fates.values():
-            if not fate.is_started:
+            if not fate.is_started and self._is_judged(fate):
                 waited = self.now_ms - fate.arrival.at_ms
                 self.measure.never_started(fate.key, waited)
         ending = Ending(
@@ -139,6 +161,20 @@ class World:
             outcomes=Outcomes(**self.outcomes, open=len(self._fates)),
         )
         return self.measure.result(ending)
+
+    def ruled(self, at_ms: int, command: Command) -> None:
+        """Something is to be said of a queue, a tenant or a kind at a time."""
+
+        def happen(commands: list[Command]) -> None:
+            if isinstance(command, Configure):
+                self.configs[command.config.name] = command.config
+                self.limits.reconfigured(command.config)
+            commands.append(command)
+
+        self._at(at_ms, happen)
+
+    def _is_judged(self, fate: Fate) -> bool:
+        return True
 
     def _next_ms(self) -> int | None:
         at_ms = self.partition.next_ms()
@@ -200,6 +236,8 @@ class World:
             batch = self._enqueues.pop(command)
             if isinstance(answer, Accepted):
                 self._accepted(batch, answer.seqs)
+            else:
+                self.refused += len(batch)
         elif isinstance(answer, RuleBroken):
             name = type(command).__name__
             raise CheckFailed(f"{name} was refused: {answer}")
@@ -211,14 +249,15 @@ class World:
             spec = arrival.spec
             slo_ms = jobs[seq].slo_ms if seq in jobs else spec.slo_ms or 0
             key = (arrival.queue, slo_ms, spec.tenant, arrival.load)
-            self._fates[seq] = _Fate(arrival, key, arrival.fails)
+            self._fates[seq] = Fate(arrival, key, arrival.fails)
 
     def _granted(self, lease: Lease, jobs: list[Job], commands: list[Command]) -> None:
         """A slot got its job, and works on it from now on."""
         until_ms = self._leavers.pop(lease)
         for job in jobs:
             fate = self._fates[job.seq]
-            run_ms = fate.arrival.run_ms
+            run_ms = fate.run_ms = self._run_ms(fate)
+            self._busy(run_ms)
             if fate.arrival.hangs and job.attempt == 1:
                 self._at(job.lease_until_ms, self._frees(lease, until_ms, None))
                 continue
@@ -228,7 +267,16 @@ class World:
             ending = self._ending(job, fate)
             self._at(self.now_ms + run_ms, self._frees(lease, until_ms, ending))
 
-    def _ending(self, job: Job, fate: _Fate) -> Command:
+    def _run_ms(self, fate: Fate) -> int:
+        """How long the attempt takes that begins now."""
+        return fate.arrival.run_ms
+
+    def _busy(self, run_ms: int) -> None:
+        from_ms, to_ms = self.judged_ms
+        end_ms = min(self.now_ms + run_ms, to_ms)
+        self.busy_ms += max(0, end_ms - max(self.now_ms, from_ms))
+
+    def _ending(self, job: Job, fate: Fate) -> Command:
         token = job.token
         arrival = fate.arrival
         if fate.fails > 0:
@@ -300,6 +348,8 @@ class World:
                 self.limits.ended(event.seq)  # type: ignore[attr-defined]
             elif kind in _ENDS:
                 self._ended(event, _ENDS[kind])
+            elif kind is events.Replied and event.is_done:  # type: ignore[attr-defined]
+                self._ended(event, "done")
 
     def _started(self, event: events.Leased) -> None:
         fate = self._fates[event.seq]
@@ -310,7 +360,7 @@ class World:
             self.measure.started(fate.key, event.at_ms, event.wait_ms)
         spec: JobSpec = fate.arrival.spec
         self.limits.started(event.seq, event.queue, spec, event.at_ms)
-        self.measure.ran(fate.key, fate.arrival.run_ms)
+        self.measure.ran(fate.key, fate.run_ms)
 
     def _ended(self, event: Any, outcome: str) -> None:
         self.limits.ended(event.seq)

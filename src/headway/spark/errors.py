@@ -5,6 +5,7 @@ PipelineError
 ├── NoJava          there is no Java that Spark runs on
 ├── LakeError       something is wrong with the tables
 │   ├── NoLake      there are none, or nothing was published yet
+│   ├── EmptySpan   no job came in the span that was asked for
 │   ├── LakeFromFuture   a newer version wrote them
 │   └── LakeBusy    somebody else writes them
 ├── HistoryGap      events are missing between what was read and what there is
@@ -40,6 +41,10 @@ class LakeError(PipelineError):
 
 class NoLake(LakeError):
     """There are no tables, or nothing was published yet."""
+
+
+class EmptySpan(LakeError):
+    """No job came in the span, or none of the queues that were named."""
 
 
 class LakeFromFuture(LakeError):

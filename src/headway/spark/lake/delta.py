@@ -219,7 +219,7 @@ class Table:
         ]
 
     def _staged(self, folder: str) -> list[AddAction]:
-        files, root = fs.FileSystem.from_uri(_uri(self.path))
+        files, root = filesystem(self.path)
         chosen = fs.FileSelector(f"{root}/{folder}", recursive=True)
         adds = []
         for info in files.get_file_info(chosen):
@@ -241,6 +241,12 @@ class Table:
                 )
             )
         return adds
+
+
+def filesystem(path: str) -> tuple[Any, str]:
+    """Where a path is, and what it is called there."""
+    found: tuple[Any, str] = fs.FileSystem.from_uri(_uri(path))
+    return found
 
 
 def _uri(path: str) -> str:

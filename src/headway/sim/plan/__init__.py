@@ -1,0 +1,1 @@
+"""Recorded traffic and scenarios, run again under other workers and rules."""

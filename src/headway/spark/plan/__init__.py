@@ -1,0 +1,1 @@
+"""Replays and sweeps on executors: a span of history, a grid, one point for each task."""
