@@ -120,10 +120,14 @@ class Served:
         self._process.kill()
         self._process.wait(PATIENCE_S)
 
-    def stop(self) -> int:
+    def hang_up(self) -> None:
+        """The next request has a fresh connection: one idle for long may be closed."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def stop(self) -> int:
+        self.hang_up()
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
         rest, _ = self._process.communicate(timeout=PATIENCE_S)

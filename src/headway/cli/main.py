@@ -52,6 +52,8 @@ SECTIONS: Final = {
     },
     "Analyse": {
         "pipeline": "headway.cli.pipeline:pipeline",
+        "spark-worker": "headway.cli.spark_worker:spark_worker",
+        "mine": "headway.cli.mine:mine",
     },
     "Try out": {
         "demo": "headway.cli.demo.command:demo",

@@ -1,6 +1,5 @@
 """`headway worker`: runs the jobs of an app."""
 
-import importlib
 import logging
 import os
 import signal
@@ -13,6 +12,7 @@ import uvloop
 
 from headway.cli.refused import Refused, refusing
 from headway.cli.sections import example
+from headway.worker import loading
 from headway.worker.app import App
 from headway.worker.log import start_log
 from headway.worker.reloading import CHANGED_STATUS, Reloading, wait_for_change
@@ -133,18 +133,8 @@ def _loaded(place: str, is_watched: bool) -> App:
 
 
 def load(place: str) -> App:
-    """The app at MODULE:APP, found from the current folder as well."""
-    module, _, name = place.partition(":")
-    if not module or not name:
-        raise Refused(f"{place}: an app is named as MODULE:APP")
-    sys.path.insert(0, "")
+    """The app at MODULE:APP, or a word of why there is none."""
     try:
-        found = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise
-        raise Refused(f"{place}: there is no module {error.name}") from error
-    app = getattr(found, name, None)
-    if not isinstance(app, App):
-        raise Refused(f"{place}: there is no headway.App of this name")
-    return app
+        return loading.load(place)
+    except loading.NoApp as error:
+        raise Refused(str(error)) from error

@@ -9,7 +9,11 @@ PipelineError
 │   ├── LakeFromFuture   a newer version wrote them
 │   └── LakeBusy    somebody else writes them
 ├── HistoryGap      events are missing between what was read and what there is
-└── GateClosed      a batch broke a rule; its rows are in quarantine
+├── GateClosed      a batch broke a rule; its rows are in quarantine
+├── ClaimsBusy      another driver works on the same claims
+├── ClaimUnread     what a driver wrote down can't be read
+├── NoRetries       this Spark never tries a failed task again
+└── NoHandlers      an executor can't load the app
 """
 
 import re
@@ -21,6 +25,7 @@ _UNREADABLE: Final = re.compile(
     re.DOTALL,
 )
 """How Spark names a file that it can't read."""
+LINE_LENGTH_MAX: Final = 400
 
 
 class PipelineError(Exception):
@@ -63,6 +68,22 @@ class GateClosed(PipelineError):
     """A batch broke a rule, and was not published."""
 
 
+class ClaimsBusy(PipelineError):
+    """One driver at a time works on a folder of claims."""
+
+
+class ClaimUnread(PipelineError):
+    """A claim that was written by a newer version, or is damaged."""
+
+
+class NoRetries(PipelineError):
+    """Jobs of a task that dies are run again by its next try: there must be one."""
+
+
+class NoHandlers(PipelineError):
+    """The app is there for the driver, and not for its executors."""
+
+
 def failure_of(error: Exception) -> PipelineError:
     """What an executor met, told in one line: Spark tells it in a hundred."""
     text = str(error)
@@ -76,4 +97,8 @@ def failure_of(error: Exception) -> PipelineError:
             if kind == "HistoryGap":
                 return HistoryGap(told)
             return PipelineError(f"{kind}: {told}")
+    for line in text.splitlines():
+        _, found, told = line.partition("SparkException: ")
+        if found:
+            return PipelineError(told[:LINE_LENGTH_MAX])
     return PipelineError(text.splitlines()[0] if text else type(error).__name__)

@@ -139,10 +139,14 @@ class App:
         with _signals(worker.stop):
             await worker.run()
 
-    def worker(self, settings: WorkerSettings) -> Worker:
-        """A worker that its caller runs and stops."""
-        port = self._hooks.port(self.ports.for_worker)
-        return Worker(self.handlers, port, settings)
+    def worker(
+        self,
+        settings: WorkerSettings,
+        port: Callable[[], AsyncPort] | None = None,
+    ) -> Worker:
+        """A worker that its caller runs and stops; `port` is another way to its jobs."""
+        made = self._hooks.port(port or self.ports.for_worker)
+        return Worker(self.handlers, made, settings)
 
     def close(self) -> None:
         self.ports.close()

@@ -66,7 +66,11 @@ Outcome = Done | Failure | Waits | Moves
 
 
 async def attempt(
-    handler: Handler[..., Any] | None, job: Leased, threads: Threads
+    handler: Handler[..., Any] | None,
+    job: Leased,
+    threads: Threads,
+    *,
+    is_isolated: bool = False,
 ) -> Outcome:
     """Runs the job's handler. Raises CancelledError if this task is cancelled."""
     if handler is None:
@@ -80,7 +84,7 @@ async def attempt(
     if put_off is not None:
         return put_off
     run = partial(_run, handler, partial(function, *args, **kwargs), threads)
-    if handler.is_isolated:
+    if is_isolated or handler.is_isolated:
         run = partial(run_isolated, handler, job)
     try:
         if handler.hooks.runs:

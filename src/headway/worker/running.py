@@ -46,6 +46,8 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     lease: Duration = defaults.LEASE_MS
     until_empty: bool = False
     """Stop when nothing is ready, instead of waiting for more."""
+    is_isolated: bool = False
+    """Every handler has a process of its own, whatever it says itself."""
     name: str = msgspec.field(
         default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}"
     )
@@ -213,7 +215,9 @@ class Worker:
         job = run.job
         handler = self._handlers.get((job.queue, job.kind))
         try:
-            outcome = await attempt(handler, job, self._threads)
+            outcome = await attempt(
+                handler, job, self._threads, is_isolated=self._settings.is_isolated
+            )
         except asyncio.CancelledError:
             outcome = Failure(job.token, "cancelled")
         except Exception as error:

@@ -1,0 +1,1 @@
+"""Workers on Spark: bulk queues, claim by claim."""
