@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-long sim crash check fix bench bench-backlog docs setup \
+.PHONY: help run pipeline test test-long sim crash check fix bench bench-backlog docs setup \
   constraints clean
 
 VENV := .venv
@@ -21,6 +21,10 @@ help: ## Show this list
 run: ## Set up and show a live server under load (DEMO=--quick for half a minute)
 	$(READY) run
 	@$(BIN)/headway demo $(DEMO)
+
+pipeline: ## Set up and go from live traffic over PySpark tables to report.html
+	$(READY) pipeline
+	@$(BIN)/headway demo --port 0 --report report.html $(DEMO)
 
 test: ## Set up and run the tests
 	$(READY) test

@@ -35,6 +35,7 @@ class Profile(NamedTuple):
 
 PROFILES = {
     "run": Profile(False, frozenset()),
+    "pipeline": Profile(True, frozenset()),
     "bench": Profile(True, frozenset({"bench"})),
     "test": Profile(True, frozenset({"test"})),
     "check": Profile(True, frozenset({"test", "check"})),

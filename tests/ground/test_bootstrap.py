@@ -67,6 +67,15 @@ def test_test_installs_every_extra_and_its_group(
     assert calls[-1].endswith("--editable ROOT[a,b] --group ROOT/pyproject.toml:test")
 
 
+def test_pipeline_installs_extras_and_no_tools(
+    checkout: Checkout, calls: list[str]
+) -> None:
+    bootstrap.prepare(checkout, "pipeline")
+    assert calls[-1].endswith("--editable ROOT[a,b]")
+    bootstrap.prepare(checkout, "run")
+    assert len(calls) == 3
+
+
 def test_larger_profile_covers_smaller_ones(
     checkout: Checkout, calls: list[str]
 ) -> None:

@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +12,8 @@ from typing import Any, TypeVar
 import click
 
 from headway.cli.refused import Refused, refusing
+from headway.core.durations import parse_ms
+from headway.core.errors import BadValue
 
 R = TypeVar("R")
 _EXTRA = {"deltalake", "pandas", "pyarrow", "pyspark"}
@@ -41,6 +44,23 @@ def spark_options(command: Callable[..., R]) -> Callable[..., R]:
         return command(*args, spark={"master": master, "conf": settings}, **values)
 
     return called
+
+
+def moment_s(text: str, option: str, newest_s: int) -> int:
+    """Of a day, a moment (UTC unless it says otherwise), or a time before the newest."""
+    try:
+        return newest_s - parse_ms(text, option) // 1_000
+    except BadValue:
+        pass
+    return int(day_or_moment(text, option).timestamp())
+
+
+def day_or_moment(text: str, option: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise Refused(f"{option} {text}: not a day or moment") from error
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
 @contextmanager

@@ -52,13 +52,14 @@ SECTIONS: Final = {
     },
     "Analyse": {
         "pipeline": "headway.cli.pipeline:pipeline",
-        "spark-worker": "headway.cli.spark_worker:spark_worker",
+        "report": "headway.cli.report_page:report",
+        "plan": "headway.cli.plan:plan",
         "mine": "headway.cli.mine:mine",
+        "spark-worker": "headway.cli.spark_worker:spark_worker",
     },
     "Try out": {
         "demo": "headway.cli.demo.command:demo",
         "simulate": "headway.cli.simulate:simulate",
-        "plan": "headway.cli.plan:plan",
     },
 }
 """What the help shows, in its order; `module:attribute` of each command."""

@@ -3,12 +3,17 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from headway.cli.lakes import lake_option, opened, refusing_spark, spark_options
+from headway.cli.lakes import (
+    day_or_moment,
+    lake_option,
+    opened,
+    refusing_spark,
+    spark_options,
+)
 from headway.cli.page import moment
 from headway.cli.refused import Refused
 from headway.cli.remote import server_given
@@ -118,12 +123,7 @@ def rebuild(*, lake: str, since: str, is_quiet: bool, spark: dict[str, Any]) -> 
     It is published once, when all of it is done. Where the state of that day is kept no
     more, everything is made anew.
     """
-    try:
-        at = datetime.fromisoformat(since)
-    except ValueError as error:
-        raise Refused(f"--from {since}: not a day or moment") from error
-    if at.tzinfo is None:
-        at = at.replace(tzinfo=UTC)
+    at = day_or_moment(since, "--from")
     with (
         refusing_spark(),
         opened(spark, is_quiet=is_quiet) as session,

@@ -8,7 +8,11 @@ from headway.cli.refused import Refused, refusing
 from headway.cli.sections import example
 
 
-@click.command(epilog=example("headway demo", "headway demo --quick"))
+@click.command(
+    epilog=example(
+        "headway demo", "headway demo --quick", "headway demo --report report.html"
+    )
+)
 @click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
@@ -40,6 +44,11 @@ from headway.cli.sections import example
     show_default=True,
     help="Folder for that chart.",
 )
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Then turn its history into tables, on Spark, and write a page about them.",
+)
 def demo(
     *,
     data: Path | None,
@@ -48,6 +57,7 @@ def demo(
     is_quick: bool,
     is_simulated: bool,
     out: Path,
+    report: Path | None,
 ) -> None:
     """Show a server under load: overloads, tenants, workers.
 
@@ -64,9 +74,14 @@ def demo(
             return
         if data is not None and not _fits(data):
             raise Refused(f"{data} is neither empty nor has it a store")
+        after = None
+        if report is not None:
+            from headway.cli.demo.reported import reporting
+
+            after = reporting(report)
         from headway.cli.demo.stage import perform
 
-        perform(data, port=port, seconds=seconds, is_quick=is_quick)
+        perform(data, port=port, seconds=seconds, is_quick=is_quick, after=after)
 
 
 def _fits(data: Path) -> bool:

@@ -93,6 +93,13 @@ class Troupe:
             self._children.remove(child)
         raise Refused(f"the server does not start: {said}; {self.last_words()}")
 
+    def dismiss(self, name: str) -> None:
+        """Lets those of this name leave before the others."""
+        until_s = time.monotonic() + GRACE_S
+        for child in [one for one in self._children if one.name == name]:
+            child.end(until_s)
+            self._children.remove(child)
+
     def check(self) -> None:
         """A process that is gone is the end of the demonstration."""
         for child in self._children:

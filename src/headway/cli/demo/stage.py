@@ -6,7 +6,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,11 +24,13 @@ from headway.cli.demo.story import TENANTS, WORKERS, Story, rules, story
 from headway.cli.refused import Refused
 from headway.cli.remote import URL, Remote
 
-QUICK_S: Final = 30.0
+SECONDS: Final = {"quick": 30.0, "reported": 40.0, "long": None}
 REFRESH_S: Final = 0.5
 LINE_S: Final = 5.0
 PORTS: Final = 100
 SETTLED_MS: Final = 3_000
+
+After = Callable[[str, Path], None]
 
 
 class Stage:
@@ -100,13 +102,24 @@ class Stage:
 
 
 def perform(
-    data: Path | None, *, port: int, seconds: float | None, is_quick: bool
+    data: Path | None,
+    *,
+    port: int,
+    seconds: float | None,
+    is_quick: bool,
+    after: After | None = None,
 ) -> None:
-    """Runs until it is told to end, or for so many seconds."""
-    if seconds is None and is_quick:
-        seconds = QUICK_S
+    """Runs until it is told to end, or for so many seconds.
+
+    What comes after is given the server's address and folder: nobody sends any more, and
+    workers still work.
+    """
+    length = "reported" if after is not None else "quick" if is_quick else "long"
+    if seconds is None:
+        seconds = SECONDS[length]
     with ExitStack() as stack:
-        stop = stack.enter_context(_stopped_by_signals())
+        signals = stack.enter_context(ExitStack())
+        stop = signals.enter_context(_stopped_by_signals())
         folder = data or Path(tempfile.mkdtemp(prefix="headway-demo-"))
         if data is None:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -114,14 +127,19 @@ def perform(
         troupe = Troupe(folder)
         stack.callback(troupe.end)
         ports = [port + i for i in range(PORTS) if port + i < 65_536] if port else [0]
-        stage = Stage(story(is_quick=is_quick), troupe.serve(folder, ports))
+        told = story(is_quick=length != "long", has_flood=length == "reported")
+        stage = Stage(told, troupe.serve(folder, ports))
         stack.callback(stage.remote.close)
         held = _prepare(stage)
-        _start(troupe, stage, stop, is_quick=is_quick)
+        _start(troupe, stage, stop, length)
         click.echo(_welcome(stage.url, held))
         _show(stage, troupe, stop, seconds)
         with stage.scene() as scene:
             Console(highlight=False).print(view.summary(scene))
+        if after is not None and not stop.is_set():
+            signals.close()
+            troupe.dismiss("traffic")
+            after(stage.url, folder)
     click.echo(f"All processes have ended; {_left(data)}.")
 
 
@@ -142,15 +160,12 @@ def _prepare(stage: Stage) -> str:
     return str(accepted["jobs"][0]["id"])
 
 
-def _start(
-    troupe: Troupe, stage: Stage, stop: threading.Event, *, is_quick: bool
-) -> None:
+def _start(troupe: Troupe, stage: Stage, stop: threading.Event, length: str) -> None:
     """Workers first; the story begins when somebody is there to hear it."""
     for number in range(WORKERS):
         troupe.start("worker", stage.url, f"worker-{number + 1}").listen(stage.tell)
     for _ in range(WORKERS):
         stage.ready(troupe, stop)
-    length = "quick" if is_quick else "long"
     troupe.start("traffic", stage.url, length).listen(stage.tell)
     match stage.ready(troupe, stop):
         case [_, float(began_s)]:

@@ -16,8 +16,14 @@ LENGTH_MAX: Final = 20_000
 """Of a queue: whoever blocks one does not fill the disk."""
 FAILING: Final = 0.03
 """The share of webhooks whose first attempt fails."""
-FATAL: Final = 0.002
+FATAL: Final = 0.006
 """The share that is buried at once, so that there are dead letters to look at."""
+ERRORS: Final = (
+    "partner answered 503",
+    "TimeoutError: no answer within 30 s",
+    "ConnectionResetError: [Errno 104] Connection reset by peer",
+)
+FATAL_ERROR: Final = "PermissionError: the partner has revoked our key"
 ASKING: Final = 0.05
 """The share of default jobs that wait for an answer from outside."""
 
@@ -75,10 +81,12 @@ class Story(msgspec.Struct, frozen=True):
         return next(lane for lane in self.lanes if lane.queue == queue)
 
 
-def story(*, is_quick: bool) -> Story:
-    """The long one can be watched for hours; the quick one has a rush and no flood."""
+def story(*, is_quick: bool, has_flood: bool = False) -> Story:
+    """The long one can be watched for hours; the quick one has a flood if wanted."""
     slos_ms = (1_000, 3_000, 8_000) if is_quick else (2_000, 10_000, 60_000)
-    seconds = (3, 10, 17) if is_quick else (12, 60, 100, 40, 70)
+    seconds = (3, 7, 13, 5, 12) if has_flood else (3, 10, 17)
+    if not is_quick:
+        seconds = (12, 60, 100, 40, 70)
     lanes = (
         Lane("payment", "charge", slos_ms[0], 6, 15),
         Lane("default", "order", slos_ms[1], 9, 27),

@@ -10,8 +10,10 @@ from typing import Any, Final
 from headway.cli.demo.child import report, when_left
 from headway.cli.demo.story import (
     ASKING,
+    ERRORS,
     FAILING,
     FATAL,
+    FATAL_ERROR,
     PARTNERS,
     RUN_MS,
     Story,
@@ -92,6 +94,9 @@ class Traffic:
             if chance.random() < FAILING:
                 payload["fails"] = 1
                 payload["fatal"] = chance.random() < FATAL / FAILING
+                payload["error"] = chance.choice(ERRORS)
+                if payload["fatal"]:
+                    payload["error"] = FATAL_ERROR
         elif queue == "default" and chance.random() < ASKING:
             key = f"order-{self._number}"
             job["kind"] = "approval"
@@ -114,7 +119,8 @@ def main(url: str, length: str) -> None:
     when_left(lambda: os._exit(0))
     began_s = time.time()
     report("ready", began_s)
-    Traffic(url, story(is_quick=length == "quick"), began_s).run()
+    told = story(is_quick=length != "long", has_flood=length == "reported")
+    Traffic(url, told, began_s).run()
 
 
 if __name__ == "__main__":

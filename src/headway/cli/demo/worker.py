@@ -66,7 +66,7 @@ class Worker:
             remote.post("v1", "wait", body=_asked(token, payload["ask"]))
             report("end", "asked")
         elif job["attempt"] <= payload.get("fails", 0):
-            failure = {"token": token, "error": "partner answered 503", "bury": False}
+            failure = {"token": token, "error": payload.get("error", "")}
             failure["bury"] = payload.get("fatal", False)
             remote.post("v1", "nack", body={"jobs": [failure]})
             report("end", "buried" if failure["bury"] else "failed")

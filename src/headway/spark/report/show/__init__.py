@@ -1,0 +1,1 @@
+"""Figures to markup: a section of the page in each module."""
