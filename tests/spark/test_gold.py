@@ -8,7 +8,7 @@ import pytest
 
 from headway.search.error_lines import first_line
 from headway.spark.columns import EVENTS, spark_schema
-from headway.spark.gold.failures import error_line
+from headway.spark.errors_sql import error_line
 from headway.spark.lake.lake import Lake
 from headway.spark.pipeline.batch import Batch
 from tests.spark.conftest import rows_of

@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING, Final
 
-from headway.search.error_lines import LINE_LENGTH_MAX, READ_MAX
 from headway.spark.columns import Column
+from headway.spark.errors_sql import error_line
 from headway.spark.gold.table import DISTINCT, DISTINCT_LOG, Facts, Gold, Measure
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
 
 _FAILED: Final = "type in ('retry', 'bury', 'lose', 'expire')"
@@ -15,38 +14,6 @@ _REASON: Final = """case type
     when 'lose' then 'lease lost' when 'expire' then 'expired' else reason
 end"""
 SAMPLE_LENGTH: Final = 1_000
-
-_BREAKS: Final = r"\n\x0B\f\r\x1C-\x1E\x85\u2028\u2029"
-"""What ends a line, in Python's eyes."""
-_SPACES: Final = rf"{_BREAKS}\t\x1F \xA0\u1680\u2000-\u200A\u202F\u205F\u3000"
-_FIRST: Final = rf"^[{_SPACES}]*([^{_BREAKS}]*)"
-_UUID: Final = r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-# Marks take the place of what was found, until all is found. They count as space, so a
-# line has none of its own; that of a UUID is to the left of hex as a letter would be.
-_HEX: Final = (
-    r"(?:(?<![0-9])0[xX][0-9a-fA-F]+"
-    r"|(?<![0-9A-Za-z\x1C])(?![0-9]+(?![0-9A-Za-z]))(?=[a-fA-F]*[0-9])[0-9a-fA-F]{8,})"
-    r"(?![0-9A-Za-z])"
-)
-_MARKS: Final = (
-    (_UUID, "\x1c", "<uuid>"),
-    (_HEX, "\x1d", "<hex>"),
-    ("[0-9]+", "\x1e", "<number>"),
-)
-
-
-def error_line(text: "Expression") -> "Expression":
-    """As `headway.search.error_lines.first_line`, in Spark's own words."""
-    from pyspark.sql import functions as F
-
-    read = F.substring(F.coalesce(text, F.lit("")), 1, READ_MAX)
-    line = F.regexp_extract(read, _FIRST, 1)
-    line = F.trim(F.regexp_replace(line, f"[{_SPACES}]+", " "))
-    for pattern, mark, _ in _MARKS:
-        line = F.regexp_replace(line, pattern, mark)
-    for _, mark, placeholder in _MARKS:
-        line = F.replace(line, F.lit(mark), F.lit(placeholder))
-    return F.substring(line, 1, LINE_LENGTH_MAX)
 
 
 def _rows(facts: Facts) -> "DataFrame":
