@@ -18,7 +18,7 @@ PLANTED: list[tuple[Plant, tuple[int, ...], str]] = [
     (bugs.answers_before_the_flush, (CORRECTNESS,), "history"),
     (bugs.drops_some_commits, (CORRECTNESS,), "P1"),
     (bugs.does_not_flush, (CORRECTNESS,), ""),
-    (bugs.does_not_renew_the_log, (CORRECTNESS,), ""),
+    (bugs.does_not_renew_the_log, (CRASH, CORRECTNESS), ""),
     (bugs.writes_after_being_replaced, (CORRECTNESS,), "invariant"),
     (bugs.keeps_its_epoch, (CORRECTNESS,), "invariant 10"),
     (bugs.turns_the_clock_back, (CORRECTNESS,), "time went back"),

@@ -63,11 +63,11 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--json", "is_json", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--quiet", "is_quiet", is_flag=True, help="No progress bar.")
 def plan(**options: Any) -> None:
-    """Say how many workers keep every promise, from recorded traffic.
+    """Say how many workers would keep every promise.
 
-    It, or a scenario, is run through the real scheduler in virtual time, on Spark, once
-    for every point of a grid: other workers, SLOs, weights, limits. How far the replay of
-    what really ran is from what really happened is told first.
+    Recorded traffic, or a scenario, goes through the real scheduler in virtual time, on
+    Spark, once for every point of a grid: other workers, SLOs, weights, limits. How far
+    the replay of what really ran is from what really happened is told first.
     """
     wish = Wish(**options)
     _check(wish)
