@@ -20,6 +20,9 @@ def spark() -> Iterator[Any]:
         {
             "spark.sql.shuffle.partitions": "2",
             "spark.driver.memory": "1g",
+            # With few rows most of the time would go into plans and their compilation.
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.codegen.wholeStage": "false",
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         },
     )

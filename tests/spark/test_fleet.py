@@ -170,6 +170,7 @@ def test_a_handler_that_always_kills_its_process_fails_alone(
     assert set(map(str, range(20))) <= set(noted(notes))
 
 
+@pytest.mark.long
 def test_a_driver_that_was_killed_is_followed_by_one_that_finishes(
     spark: Any, served: Served, tmp_path: Path
 ) -> None:

@@ -63,7 +63,7 @@ def make(
 
 @pytest.fixture(scope="module")
 def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    found = make(spark, tmp_path_factory.mktemp("oracle"), 3_000, 3)
+    found = make(spark, tmp_path_factory.mktemp("oracle"), 2_000, 2)
     yield found
     found.oracle.close()
 
