@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from headway.cli.spark_worker import spark_worker
+from headway.cli.main import headway
 from headway.client import calls
 from headway.client.blocking import Client
 from headway.core.errors import BadValue
@@ -343,8 +343,8 @@ def test_what_can_not_work_is_refused_before_spark_starts(
     options: list[str], told: str
 ) -> None:
     ended = CliRunner().invoke(
-        spark_worker,
-        [*options, "--queue", "bulk"],
+        headway,
+        ["spark-worker", *options, "--queue", "bulk"],
         env={"HEADWAY_SERVER": None, "HEADWAY_TOKEN": None},
     )
     assert ended.exit_code == 2

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from headway.cli import mine as cli
+from headway.cli.main import headway
 from headway.client.blocking import Client
 from headway.search.error_lines import first_line
 from headway.spark.errors_sql import error_line
@@ -118,7 +118,8 @@ def test_the_commands_tell_what_they_found(
     where = ["--lake", lake.place.root]
 
     def told(*command: str) -> str:
-        ended = CliRunner().invoke(cli.mine, [*command, *where], env={"COLUMNS": "250"})
+        asked = ["mine", *command, *where]
+        ended = CliRunner().invoke(headway, asked, env={"COLUMNS": "250"})
         assert ended.exit_code == 0, ended.output
         return ended.output
 
