@@ -210,7 +210,15 @@ def test_all_that_workers_ask(served: Served) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["", "ftp://h", "http://", "http://h/path", "http://u:p@h", "http://h?q=1"],
+    [
+        "",
+        "ftp://h",
+        "http://",
+        "http://h/path",
+        "http://u:p@h",
+        "http://h?q=1",
+        "http://h:1x",
+    ],
 )
 def test_addresses_that_are_none_are_refused(url: str) -> None:
     with pytest.raises(BadValue):

@@ -30,7 +30,11 @@ class Origin:
     """One server, and who asks it."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise BadValue("url", url, f"is no address: {error}") from error
         if parts.scheme not in _PORTS or not parts.hostname:
             raise BadValue("url", url, "must be http://HOST:PORT or https://HOST:PORT")
         if parts.username is not None or parts.path.strip("/") or parts.query:
@@ -39,7 +43,7 @@ class Origin:
             raise BadValue("token", "…", "holds other than ASCII characters")
         self.url = f"{parts.scheme}://{parts.netloc}"
         self.host = parts.hostname
-        self.port = parts.port or _PORTS[parts.scheme]
+        self.port = port or _PORTS[parts.scheme]
         self.context = ssl.create_default_context() if parts.scheme == "https" else None
         self.headers = {
             "host": parts.netloc,

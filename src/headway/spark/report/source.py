@@ -152,5 +152,29 @@ def rows(frame: "DataFrame", most: int) -> list[Any]:
     return found
 
 
+def hourly(
+    frame: "DataFrame", found: list[Any], value: "Column"
+) -> tuple[dict[str, dict[int, Any]], Buckets]:
+    """The value over time, of the queues that were found with their `first` and `last`
+    second; by queue and by the second with which a part begins.
+    """
+    from pyspark.sql import functions as F
+
+    first, last = (
+        min(row["first"] for row in found),
+        max(row["last"] for row in found),
+    )
+    parts = buckets(first, last, HOUR_S)
+    by_queue: dict[str, dict[int, Any]] = {row["queue"]: {} for row in found}
+    trend = (
+        frame.where(F.col("queue").isin(list(by_queue)))
+        .groupBy("queue", bucket_of("hour", parts.size_s).alias("at"))
+        .agg(value.alias("value"))
+    )
+    for row in rows(trend, len(found) * len(parts.starts())):
+        by_queue[row["queue"]][row["at"]] = row["value"]
+    return by_queue, parts
+
+
 def _moment(at_s: int) -> datetime:
     return datetime.fromtimestamp(at_s, tz=UTC)

@@ -4,14 +4,7 @@ from typing import Final
 
 import msgspec
 
-from headway.spark.report.source import (
-    HOUR_S,
-    Buckets,
-    Source,
-    bucket_of,
-    buckets,
-    rows,
-)
+from headway.spark.report.source import HOUR_S, Buckets, Source, buckets, hourly, rows
 
 QUEUES_MAX: Final = 12
 
@@ -58,17 +51,7 @@ def read(source: Source) -> Capacity | None:
     found = rows(each.orderBy(F.desc("workers"), "queue"), QUEUES_MAX)
     if not found:
         return Capacity([], buckets(source.as_of_s, source.as_of_s, HOUR_S))
-    parts = buckets(
-        min(row["first"] for row in found), max(row["last"] for row in found), HOUR_S
-    )
-    by_queue: dict[str, dict[int, int]] = {row["queue"]: {} for row in found}
-    trend = (
-        past.where(F.col("queue").isin(list(by_queue)))
-        .groupBy("queue", bucket_of("hour", parts.size_s).alias("at"))
-        .agg(F.max("workers").alias("workers"))
-    )
-    for row in rows(trend, len(found) * len(parts.starts())):
-        by_queue[row["queue"]][row["at"]] = row["workers"]
+    by_queue, parts = hourly(past, found, F.max("workers"))
     needs = [
         Need(
             row["queue"],

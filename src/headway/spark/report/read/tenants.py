@@ -4,14 +4,7 @@ from typing import Final
 
 import msgspec
 
-from headway.spark.report.source import (
-    HOUR_S,
-    Buckets,
-    Source,
-    bucket_of,
-    buckets,
-    rows,
-)
+from headway.spark.report.source import HOUR_S, Buckets, Source, buckets, hourly, rows
 
 TENANTS_MAX: Final = 30
 PAIRS_MAX: Final = 15
@@ -157,17 +150,7 @@ def _evenness(source: Source) -> tuple[list[Evenness], Buckets] | None:
     found = rows(each.orderBy(F.desc("run_ms"), "queue"), QUEUES_MAX)
     if not found:
         return [], buckets(source.as_of_s, source.as_of_s, HOUR_S)
-    parts = buckets(
-        min(row["first"] for row in found), max(row["last"] for row in found), HOUR_S
-    )
-    by_queue: dict[str, dict[int, float]] = {row["queue"]: {} for row in found}
-    trend = (
-        known.where(F.col("queue").isin(list(by_queue)))
-        .groupBy("queue", bucket_of("hour", parts.size_s).alias("at"))
-        .agg(F.min("jain").alias("jain"))
-    )
-    for row in rows(trend, len(found) * len(parts.starts())):
-        by_queue[row["queue"]][row["at"]] = row["jain"]
+    by_queue, parts = hourly(known, found, F.min("jain"))
     told = [
         Evenness(
             row["queue"],
