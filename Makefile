@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run pipeline test test-long sim crash check fix bench bench-backlog docs setup \
+.PHONY: help run pipeline test test-long sim crash check fix bench bench-backlog bench-spark docs setup \
   constraints clean
 
 VENV := .venv
@@ -63,6 +63,10 @@ bench: ## Measure the speed figures, or ONLY=some; fails out of bounds
 bench-backlog: ## Measure ten million waiting jobs: memory, restart, starts (long)
 	$(READY) bench
 	@$(BIN)/python -m benchmarks.run backlog --full
+
+bench-spark: ## Measure the data pipeline on Spark (FULL=--full for 50 million events)
+	$(READY) all
+	@$(BIN)/python -m benchmarks.run spark $(FULL)
 
 docs: ## Write the generated pages again
 	$(READY) test

@@ -24,7 +24,7 @@ from tools import provenance
 
 MODULES = ("core_scale", "simulator", "timers", "owner", "http", "worker")
 """Modules of this folder, each with `run() -> list[Figure]`."""
-NAMED = ("backlog",)
+NAMED = ("backlog", "spark")
 """Those that run only when they are named: they take long."""
 
 RESULTS = Path("docs/results")

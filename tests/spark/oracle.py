@@ -13,7 +13,7 @@ from headway.core import capacity
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 
 BASE = """
-create view e as select * from read_parquet('{file}');
+create view e as {events};
 
 create view ends as select * from e
 where type in ('ack', 'cancel', 'bury', 'expire') or (type = 'reply' and is_done);
@@ -226,12 +226,17 @@ from (
 """By table; `at` is the day, or any moment of it."""
 
 
-class Oracle:
-    """Answers for one dump."""
+def dumped(file: Path) -> str:
+    """The events of a dump."""
+    return f"select * from read_parquet('{file}')"
 
-    def __init__(self, file: Path) -> None:
+
+class Oracle:
+    """Answers for the events of one query."""
+
+    def __init__(self, events: str) -> None:
         self.base = duckdb.connect()
-        self.base.execute(BASE.replace("{file}", str(file)))
+        self.base.execute(BASE.replace("{events}", events))
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         if table == "gold.advice":

@@ -114,7 +114,9 @@ def test_a_weight_holds_until_another_is_told(
     first = 0
     for cut in cuts:
         events = events_of(spark, first + 1, HISTORY[first:cut])
-        Batch(spark, lake, lake.ledger.last(), lambda _: None).run(events)
+        Batch(spark, lake, lake.ledger.last(), lambda _: None).run(
+            lake["bronze.events"].stage(events)
+        )
         first = cut
     found = [
         (

@@ -15,7 +15,7 @@ from headway.spark.lake.lake import Lake
 from headway.spark.pipeline.batch import Tell
 from headway.spark.pipeline.run import Pipeline, Settings
 from tests.server.process import Served
-from tests.spark.oracle import Oracle
+from tests.spark.oracle import Oracle, dumped
 from tests.spark.raw import count_of, dump
 from tests.spark.traffic import Traffic
 
@@ -58,7 +58,7 @@ def make(
         served.stop()
     assert record.events == count
     assert record.batch > 1
-    return Made(lake, Oracle(place / "raw.parquet"))
+    return Made(lake, Oracle(dumped(place / "raw.parquet")))
 
 
 @pytest.fixture(scope="module")

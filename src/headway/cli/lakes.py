@@ -16,6 +16,8 @@ from headway.core.durations import parse_ms
 from headway.core.errors import BadValue
 
 R = TypeVar("R")
+_NICE = 10
+"""How far Spark gives way to other processes of this machine."""
 _EXTRA = {"deltalake", "pandas", "pyarrow", "pyspark"}
 
 lake_option = click.option(
@@ -64,8 +66,13 @@ def day_or_moment(text: str, option: str) -> datetime:
 
 
 @contextmanager
-def opened(spark: dict[str, Any], *, is_quiet: bool = False) -> Iterator[Any]:
-    """A session that ends with the command. What Spark itself says goes to a file."""
+def opened(
+    spark: dict[str, Any], *, is_quiet: bool = False, is_patient: bool = True
+) -> Iterator[Any]:
+    """A session that ends with the command. What Spark itself says goes to a file.
+
+    A patient one on this machine gives way to whatever else runs there.
+    """
     from pyspark.sql import SparkSession
 
     from headway.spark.session import session
@@ -77,6 +84,9 @@ def opened(spark: dict[str, Any], *, is_quiet: bool = False) -> Iterator[Any]:
     log = Path(tempfile.gettempdir()) / f"headway-spark-{os.getpid()}.log"
     if not is_quiet:
         click.echo(f"starting Spark (its log: {log})", err=True)
+    if is_patient and spark.get("master") is None:
+        # A server on the same machine has jobs to start; tables can wait for that.
+        os.nice(_NICE)
     with _stderr_to(log):
         made = session(**spark)
     try:

@@ -128,7 +128,7 @@ def spark_worker(
         client_of(app, settings).close()  # what it refuses is known before Spark starts
         stop = Stop()
         _listen(stop)
-        with opened(spark, is_quiet=is_quiet) as session:
+        with opened(spark, is_quiet=is_quiet, is_patient=False) as session:
             # Spark has taken SIGINT for itself.
             _listen(stop)
             began_s = time.monotonic()

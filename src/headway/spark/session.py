@@ -38,6 +38,8 @@ SETTINGS: Final = {
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     PUSHDOWN: "true",
+    # What is kept between two steps is read once or twice: packing costs more.
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Otherwise every batch logs that there is no watermark to clean up.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",

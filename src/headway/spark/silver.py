@@ -1,7 +1,9 @@
 """Events to jobs and attempts: what a batch ends goes to its table, the rest is carried.
 
 Everything is an aggregate that can be taken in parts, so a job that spans many batches
-costs each of them one row. Nothing is sorted and no Python runs.
+costs each of them one row. What every job has is numbers, and those are added up in a
+hash table: with one text among them Spark would sort all events. Texts, and what few
+jobs have, are added up apart, of the few events that tell of them.
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -56,8 +58,6 @@ PARTS: Final = {
     ),
     "priority": Part("priority", "max"),
     "cost": Part("cost", "max"),
-    "weight": Part("weight", "max"),
-    "tick_ms": Part("tick_ms", "max"),
     "waits": _count(_FIRST),
     "misses": _count(f"{_FIRST} and wait_ms > slo_ms"),
     "wait_ms": Part(_when(_FIRST, "wait_ms"), "sum"),
@@ -70,6 +70,11 @@ PARTS: Final = {
     "run_ms": Part(
         f"case when type = 'lease' then -at_ms when {LEASE_ENDS} then at_ms end", "sum"
     ),
+}
+"""Of every event of a job: numbers only."""
+RARE: Final = {
+    "weight": Part("weight", "max"),
+    "tick_ms": Part("tick_ms", "max"),
     "retries": _count("type = 'retry'"),
     "losses": _count("type = 'lose'"),
     "releases": _count("type = 'release'"),
@@ -90,6 +95,14 @@ PARTS: Final = {
         "max",
     ),
 }
+_TELLS_RARE: Final = f"""(
+    {_FAILED} or type in ('release', 'wait', 'reply')
+    or weight is not null or tick_ms is not null
+    or schedule is not null or labels is not null
+)"""
+_HAS_RARE: Final = (
+    f"coalesce({', '.join(f'string({name})' for name in RARE)}) is not null"
+)
 
 
 class Jobs(NamedTuple):
@@ -101,18 +114,28 @@ class Jobs(NamedTuple):
 
 def merged(events: "DataFrame", carried: "DataFrame") -> "DataFrame":
     """The jobs that the events tell of, together with what was known of them."""
+    told = events.where("job is not null and type not in ('tick', 'discard')")
+    common = _added(told, carried, PARTS)
+    rare = _added(told.where(_TELLS_RARE), carried.where(_HAS_RARE), RARE)
+    return common.join(rare, ["bucket", *KEYS], "left_outer")
+
+
+def _added(
+    told: "DataFrame", carried: "DataFrame", parts: dict[str, Part]
+) -> "DataFrame":
     from pyspark.sql import functions as F
 
-    told = events.where("job is not null and type not in ('tick', 'discard')").select(
+    new = told.select(
         F.expr(f"job div {BUCKET}").alias("bucket"),
         *KEYS,
-        *(F.expr(part.of_event).alias(name) for name, part in PARTS.items()),
+        *(F.expr(part.of_event).alias(name) for name, part in parts.items()),
     )
     adds = [
         getattr(F, part.add)(name).cast(OPEN_JOBS[name].type).alias(name)
-        for name, part in PARTS.items()
+        for name, part in parts.items()
     ]
-    return told.unionByName(carried).groupBy("bucket", *KEYS).agg(*adds)
+    known = carried.select("bucket", *KEYS, *parts)
+    return new.unionByName(known).groupBy("bucket", *KEYS).agg(*adds)
 
 
 def jobs(known: "DataFrame") -> Jobs:
@@ -160,32 +183,19 @@ def jobs(known: "DataFrame") -> Jobs:
     return Jobs(ended, known.where("ended_event is null"))
 
 
-class Attempts(NamedTuple):
-    ended: "DataFrame"
-    """Rows of silver.attempts."""
-    open: "DataFrame"
-    """Rows of silver.open_leases."""
-
-
-def attempts(events: "DataFrame", carried: "DataFrame") -> Attempts:
-    """Each lease with its end; those that have none yet are carried."""
+def attempts(events: "DataFrame", carried: "DataFrame") -> "DataFrame":
+    """Rows of silver.attempts: each lease that ended, with its begin."""
     from pyspark.sql import functions as F
 
-    begun = (
-        events.where("type = 'lease'")
-        .withColumn("started_ms", F.col("at_ms"))
-        .select(*carried.columns)
-        .unionByName(carried)
-        .alias("begun")
-    )
+    begun = _begun(events, carried).alias("begun")
     over = events.where(LEASE_ENDS).alias("over")
-    joined = begun.join(
-        over.hint("shuffle_hash"),
+    joined = over.join(
+        begun.hint("shuffle_hash"),
         (F.col("begun.partition") == F.col("over.partition"))
         & (F.col("begun.token") == F.col("over.token")),
-        "full_outer",
+        "left_outer",
     )
-    ended = joined.where("over.event is not null").select(
+    return joined.select(
         *(F.col(f"over.{name}").alias(name) for name in KEYS),
         F.col("over.token").alias("token"),
         F.coalesce("begun.attempt", "over.attempt").alias("attempt"),
@@ -205,8 +215,34 @@ def attempts(events: "DataFrame", carried: "DataFrame") -> Attempts:
         F.col("over.reason").alias("reason"),
         F.col("over.text").alias("error"),
     )
-    still = joined.where("over.event is null").select("begun.*")
-    return Attempts(ended, still)
+
+
+def open_leases(
+    events: "DataFrame", carried: "DataFrame", known: "DataFrame", buckets: list[int]
+) -> "DataFrame":
+    """Rows of silver.open_leases: of jobs that are leased now, the last lease.
+
+    Which jobs those are is known already, so that no lease is looked for its end. Of
+    jobs that the batch does not tell of, leases stay as they were.
+    """
+    from pyspark.sql import functions as F
+
+    whose = ["partition", "job", "generation"]
+    leased = known.where("coalesce(leases, 0) > coalesce(lease_ends, 0)").select(*whose)
+    is_touched = F.expr(f"job div {BUCKET}").isin(buckets)
+    touched = _begun(events, carried.where(is_touched))
+    found = touched.join(leased, whose, "left_semi")
+    last = found.groupBy(*whose).agg(F.max("token").alias("token"))
+    still = found.join(last, [*whose, "token"], "left_semi")
+    return still.unionByName(carried.where(~is_touched))
+
+
+def _begun(events: "DataFrame", carried: "DataFrame") -> "DataFrame":
+    """The leases that began, and those that were not over before."""
+    from pyspark.sql import functions as F
+
+    begun = events.where("type = 'lease'").withColumn("started_ms", F.col("at_ms"))
+    return begun.select(*carried.columns).unionByName(carried)
 
 
 def _moment(name: str) -> "Column":

@@ -25,7 +25,7 @@ def lake_of(spark: Any, scenario: Scenario, folder: Path) -> Lake:
     table = pa.Table.from_batches(list(found), arrow_schema(EVENTS))
     lake = Lake(str(folder))
     Batch(spark, lake, lake.ledger.last(), lambda _: None).run(
-        spark.createDataFrame(table)
+        lake["bronze.events"].stage(spark.createDataFrame(table))
     )
     return lake
 

@@ -14,8 +14,8 @@ end"""
 _STARTS: Final = """case
     when type = 'lease' and not is_again then at_ms - wait_ms - held_ms
 end"""
-_WITHDRAWN: Final = "nullif(unstarted_ms, 0)"
 WAITS: Final = ("due", "met", "late", "withdrawn")
+"""What may be told of a wait; each has its place here as its number."""
 
 _IS_RULE: Final = "type = 'rule' and what like 'tenant %'"
 _TENANT: Final = f"case when {_IS_RULE} then substring(what, 8) else tenant end"
@@ -33,25 +33,32 @@ def promised(events: "DataFrame") -> "DataFrame":
     """Waits, by lane, the minute in which they begin and the one they are due in."""
     from pyspark.sql import functions as F
 
-    told = events.where("slo_ms is not null").select(
-        "queue",
-        "slo_ms",
-        F.expr(
-            f"""filter(array(
-                named_struct('what', 'due', 'ready_ms', {_BEGINS}),
-                named_struct('what', if(wait_ms <= slo_ms, 'met', 'late'),
-                             'ready_ms', {_STARTS}),
-                named_struct('what', 'withdrawn', 'ready_ms', {_WITHDRAWN})
-            ), one -> one.ready_ms is not null)"""
-        ).alias("told"),
+    told = events.where("slo_ms is not null")
+    # An event begins a wait or ends it with a start; some end one without, as well.
+    ready_ms = F.expr(f"coalesce({_BEGINS}, {_STARTS})").alias("ready_ms")
+    what = f"case when {_BEGINS} is not null then 0 when wait_ms <= slo_ms then 1 else 2 end"
+    each = told.where(f"{_BEGINS} is not null or {_STARTS} is not null").select(
+        "queue", "slo_ms", ready_ms, F.expr(what).alias("what")
     )
-    each = told.select("queue", "slo_ms", F.inline("told"))
-    return each.groupBy(
+    withdrawn = told.where("unstarted_ms > 0").select(
         "queue",
         "slo_ms",
-        _trunc("minute", "ready_ms").alias("ready_minute"),
-        _trunc("minute", "ready_ms + slo_ms").alias("due_minute"),
-    ).agg(*(F.count_if(F.col("what") == name).alias(name) for name in WAITS))
+        F.col("unstarted_ms").alias("ready_ms"),
+        F.lit(3).alias("what"),
+    )
+    counts = (
+        F.count_if(F.col("what") == code).alias(name) for code, name in enumerate(WAITS)
+    )
+    return (
+        each.unionByName(withdrawn)
+        .groupBy(
+            "queue",
+            "slo_ms",
+            _trunc("minute", "ready_ms").alias("ready_minute"),
+            _trunc("minute", "ready_ms + slo_ms").alias("due_minute"),
+        )
+        .agg(*counts)
+    )
 
 
 def flow(events: "DataFrame") -> "DataFrame":

@@ -110,6 +110,20 @@ class Table:
         writer.parquet(f"{self.path}/{folder}")
         return self._staged(folder)
 
+    def told(self, rows: "DataFrame") -> list[AddAction]:
+        """Files that tasks wrote by themselves, one row for each."""
+        return [
+            AddAction(
+                path=row["path"],
+                size=row["size"],
+                partition_values={},
+                modification_time=int(time.time() * 1_000),
+                data_change=True,
+                stats=row["stats"],
+            )
+            for row in rows.collect()
+        ]
+
     def commit(
         self,
         adds: list[AddAction],
@@ -237,7 +251,7 @@ class Table:
                     partition_values=_values(path, self.split),
                     modification_time=int(time.time() * 1_000),
                     data_change=True,
-                    stats=json.dumps(_stats(footer)),
+                    stats=json.dumps(stats_of(footer)),
                 )
             )
         return adds
@@ -269,7 +283,7 @@ def _written(values: dict[str, Any]) -> dict[str, str | None]:
     }
 
 
-def _stats(footer: pq.FileMetaData) -> dict[str, Any]:
+def stats_of(footer: pq.FileMetaData) -> dict[str, Any]:
     """The number of rows, and the least and greatest of plain columns."""
     least: dict[str, Any] = {}
     greatest: dict[str, Any] = {}

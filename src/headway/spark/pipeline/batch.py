@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 APPLICATION: Final = "headway-pipeline"
+_AT_A_TIME: Final = 4
+"""Gold tables that are made at the same time."""
 _DAY_MS: Final = 86_400_000
 _EPOCH: Final = date(1970, 1, 1)
 Tell = Callable[[str], None]
@@ -55,12 +58,14 @@ class Batch:
         self._staged: dict[str, Staged] = {}
         self._cached: list[DataFrame] = []
 
-    def run(self, arrived: "DataFrame") -> Published | None:
-        """The record of the batch, published; None if it brought nothing new."""
-        unseen = _unseen(arrived, self._before.vector)
-        bronze = self._stage("bronze.events", unseen)
+    def run(self, bronze: list[AddAction]) -> Published | None:
+        """The record of the batch, published; None if it brought nothing new.
+
+        `bronze` are the files of its events, staged already.
+        """
         if not bronze:
             return None
+        self._staged["bronze.events"] = Staged(bronze)
         events = self._lake["bronze.events"].frame(self._spark, bronze)
         record = self.made(events)
         self._tell("publish")
@@ -82,20 +87,18 @@ class Batch:
     def _made(self, events: "DataFrame") -> Published:
         before = self._before
         self._tell("check events")
-        reads = gates.continuity(events, before.vector)
+        tallies = gates.tallies(events)
+        reads = gates.continuity(tallies, before.vector)
         whole = [
             name
             for name, read in reads.items()
             if read.first == 1 or _is_whole(before, name)
         ]
         self._tell("check counts")
-        counts = gates.conservation(events, before.counts, whole)
-        jobs = self._stage_jobs(events, whole)
-        attempts = self._stage_attempts(events)
-        facts = self._facts(events, jobs, attempts)
-        days = _days(reads.values())
-        for gold in GOLD:
-            self._stage_gold(gold, facts, days)
+        told = gates.counted(events)
+        counts = gates.conservation(tallies, told, before.counts, whole)
+        facts = self._facts(events, *self._stage_silver(events, whole))
+        self._stage_all_gold(facts, _days(reads.values()))
         return Published(
             batch=before.batch + 1,
             at_ms=max([before.at_ms, *(read.at_ms for read in reads.values())]),
@@ -117,7 +120,10 @@ class Batch:
                 marks[name] = self._mark(name, read.before - 1)
         return marks
 
-    def _stage_jobs(self, events: "DataFrame", whole: list[str]) -> "DataFrame":
+    def _stage_silver(
+        self, events: "DataFrame", whole: list[str]
+    ) -> tuple["DataFrame", "DataFrame"]:
+        """The jobs and the attempts that ended."""
         table = self._lake["silver.open_jobs"]
         buckets = [
             row[0]
@@ -126,8 +132,7 @@ class Batch:
             .distinct()
             .collect()
         ]
-        where = {"bucket": buckets}
-        carried = self._committed("silver.open_jobs", where)
+        carried = self._committed("silver.open_jobs", {"bucket": buckets})
         known = self._cache(silver.merged(events, table.frame(self._spark, carried)))
         self._tell("check jobs")
         broken = gates.illegal(known, whole)
@@ -139,15 +144,14 @@ class Batch:
         ended, still = silver.jobs(known)
         self._stage("silver.open_jobs", still, carried)
         files = self._stage("silver.jobs", ended)
-        return self._lake["silver.jobs"].frame(self._spark, files)
+        jobs = self._lake["silver.jobs"].frame(self._spark, files)
 
-    def _stage_attempts(self, events: "DataFrame") -> "DataFrame":
         carried = self._committed("silver.open_leases")
-        known = self._lake["silver.open_leases"].frame(self._spark, carried)
-        ended, still = silver.attempts(events, known)
-        self._stage("silver.open_leases", still.coalesce(1), carried)
-        files = self._stage("silver.attempts", ended)
-        return self._lake["silver.attempts"].frame(self._spark, files)
+        before = self._lake["silver.open_leases"].frame(self._spark, carried)
+        leases = silver.open_leases(events, before, known, buckets)
+        self._stage("silver.open_leases", leases.coalesce(1), carried)
+        files = self._stage("silver.attempts", silver.attempts(events, before))
+        return jobs, self._lake["silver.attempts"].frame(self._spark, files)
 
     def _facts(
         self, events: "DataFrame", jobs: "DataFrame", attempts: "DataFrame"
@@ -164,6 +168,18 @@ class Batch:
             weights=weights.frame(self._spark, self._committed(WEIGHTS.name)),
         )
 
+    def _stage_all_gold(self, facts: Facts, days: list[date]) -> None:
+        """Side by side: most of them are small, and of those planning is the cost."""
+        from pyspark import inheritable_thread_target
+
+        def stage(gold: Gold) -> None:
+            self._stage_gold(gold, facts, days)
+
+        # Or a stream that is stopped would not stop these.
+        stage_as_here = inheritable_thread_target(self._spark)(stage)
+        with ThreadPoolExecutor(_AT_A_TIME, "headway-gold") as threads:
+            list(threads.map(stage_as_here, GOLD))
+
     def _stage_gold(self, gold: Gold, facts: Facts, days: list[date]) -> None:
         table = self._lake[gold.name]
         new = gold.rows(facts)
@@ -175,7 +191,7 @@ class Batch:
         carried = self._committed(gold.name, {DAY: days})
         known = table.frame(self._spark, carried)
         rows = gold.added(known, new)
-        files = self._stage(gold.name, rows.repartition(1, DAY), carried)
+        files = self._stage(gold.name, rows.coalesce(1), carried)
         for view in VIEWS:
             if view.of == gold.name:
                 whole = table.frame(self._spark, files)
@@ -183,7 +199,7 @@ class Batch:
 
     def _stage_view(self, view: View, whole: "DataFrame", days: list[date]) -> None:
         carried = self._committed(view.name, {DAY: days})
-        self._stage(view.name, view.rows(whole).repartition(1, DAY), carried)
+        self._stage(view.name, view.rows(whole).coalesce(1), carried)
 
     def _committed(
         self, name: str, where: dict[str, Any] | None = None
@@ -203,7 +219,8 @@ class Batch:
     def _commit(self) -> dict[str, int | None]:
         versions = dict(self._before.versions)
         batch = APPLICATION, self._before.batch + 1
-        for name, staged in self._staged.items():
+        for name in self._lake.tables:
+            staged = self._staged.get(name, Staged([]))
             if not staged.adds and not staged.removes:
                 continue
             self._tell(f"commit {name}")
@@ -229,16 +246,6 @@ class Batch:
             .withColumn("quarantined_at", F.timestamp_millis(F.lit(_now_ms())))
         )
         table.commit(table.stage(rows), batch=(APPLICATION, self._before.batch + 1))
-
-
-def _unseen(events: "DataFrame", vector: dict[str, int]) -> "DataFrame":
-    """Without what is in the tables already, however often it is sent."""
-    from pyspark.sql import functions as F
-
-    seen = F.lit(False)
-    for partition, before in vector.items():
-        seen |= (F.col("partition") == partition) & (F.col("event") < before)
-    return events.where(~seen)
 
 
 def _days(reads: Iterable[gates.Read]) -> list[date]:

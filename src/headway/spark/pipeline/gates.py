@@ -44,44 +44,78 @@ class Read(NamedTuple):
     """When the last of it did."""
 
 
-def continuity(events: "DataFrame", vector: dict[str, int]) -> dict[str, Read]:
-    """Raises HistoryGap unless the events follow those before, each of them once."""
+class Tally(NamedTuple):
+    """What a batch has of a queue in a partition; of no queue if that is None."""
+
+    partition: str
+    queue: str | None
+    events: int
+    first: int
+    last: int
+    since_ms: int
+    at_ms: int
+    sum: int
+    squares: int
+    opened: int
+    ended: int
+    died: int
+    undead: int
+
+
+def tallies(events: "DataFrame") -> list[Tally]:
+    """One pass over all events; numbers alone, so that nothing is sorted."""
     from pyspark.sql import functions as F
 
     found = (
         events.where(F.col("type") != COUNT)
-        .groupBy("partition")
+        .groupBy("partition", "queue")
         .agg(
-            F.count("*").alias("count"),
+            F.count("*").alias("events"),
             F.min("event").alias("first"),
             F.max("event").alias("last"),
             F.min("at_ms").alias("since_ms"),
             F.max("at_ms").alias("at_ms"),
             F.sum("event").alias("sum"),
             F.sum(F.expr(f"pmod(event * event, {_MODULUS})")).alias("squares"),
+            F.count_if(F.expr("type in ('enqueue', 'redrive')")).alias("opened"),
+            F.count_if(F.expr(ENDS)).alias("ended"),
+            F.count_if(F.expr("type in ('bury', 'expire')")).alias("died"),
+            F.count_if(F.expr("type in ('redrive', 'discard')")).alias("undead"),
         )
         .collect()
     )
+    return [Tally(*row) for row in found]
+
+
+def continuity(tallies: list[Tally], vector: dict[str, int]) -> dict[str, Read]:
+    """Raises HistoryGap unless the events follow those before, each of them once."""
+    by_partition: dict[str, list[Tally]] = {}
+    for tally in tallies:
+        by_partition.setdefault(tally.partition, []).append(tally)
     reads = {}
-    for row in found:
-        first, last = row["first"], row["last"]
-        wanted = vector.get(row["partition"], first)
+    for name, found in by_partition.items():
+        first = min(one.first for one in found)
+        last = max(one.last for one in found)
+        wanted = vector.get(name, first)
         if first != wanted:
             raise HistoryGap(
-                f"partition {row['partition']}: event {wanted} should be next, "
+                f"partition {name}: event {wanted} should be next, "
                 f"but the first that came is {first}"
             )
+        count = sum(one.events for one in found)
         is_each_once = (
-            row["count"] == last - first + 1
-            and row["sum"] == (first + last) * row["count"] // 2
-            and row["squares"] == _squares(first, last)
+            count == last - first + 1
+            and sum(one.sum for one in found) == (first + last) * count // 2
+            and sum(one.squares for one in found) == _squares(first, last)
         )
         if not is_each_once:
             raise HistoryGap(
-                f"partition {row['partition']}: of the events {first} to {last} some "
-                f"are missing or came twice ({row['count']} came)"
+                f"partition {name}: of the events {first} to {last} some "
+                f"are missing or came twice ({count} came)"
             )
-        reads[row["partition"]] = Read(first, last + 1, row["since_ms"], row["at_ms"])
+        since_ms = min(one.since_ms for one in found)
+        at_ms = max(one.at_ms for one in found)
+        reads[name] = Read(first, last + 1, since_ms, at_ms)
     return reads
 
 
@@ -114,44 +148,44 @@ def refuse(broken: "DataFrame") -> None:
     raise GateClosed(f"jobs that can't be true: {shown}{more}")
 
 
-def conservation(
-    events: "DataFrame", counts: dict[str, dict[str, Counted]], whole: list[str]
-) -> dict[str, dict[str, Counted]]:
-    """The counts after the batch; raises GateClosed if the partition counted otherwise."""
+def counted(events: "DataFrame") -> dict[tuple[str, str], tuple[int, int]]:
+    """What the server counted last: open and dead jobs, by partition and queue."""
     from pyspark.sql import functions as F
 
+    open_jobs = F.expr("ready + scheduled + leased + waiting").alias("open")
     found = (
-        events.groupBy("partition", "queue")
-        .agg(
-            F.count_if(F.expr("type in ('enqueue', 'redrive')")).alias("opened"),
-            F.count_if(F.expr(ENDS)).alias("ended"),
-            F.count_if(F.expr("type in ('bury', 'expire')")).alias("died"),
-            F.count_if(F.expr("type in ('redrive', 'discard')")).alias("undead"),
-            F.max_by(
-                F.struct("ready", "scheduled", "leased", "waiting", "dead"),
-                F.when(F.col("type") == COUNT, F.col("event")),
-            ).alias("told"),
-        )
+        events.where(F.col("type") == COUNT)
+        .groupBy("partition", "queue")
+        .agg(F.max_by(F.struct(open_jobs, "dead"), "event"))
         .collect()
     )
+    return {(partition, queue): tuple(told) for partition, queue, told in found}
+
+
+def conservation(
+    tallies: list[Tally],
+    told: dict[tuple[str, str], tuple[int, int]],
+    counts: dict[str, dict[str, Counted]],
+    whole: list[str],
+) -> dict[str, dict[str, Counted]]:
+    """The counts after the batch; raises GateClosed if the partition counted otherwise."""
     after = {partition: dict(queues) for partition, queues in counts.items()}
-    for row in found:
-        queues = after.setdefault(row["partition"], {})
-        old = queues.get(row["queue"], Counted(is_whole=row["partition"] in whole))
+    for one in tallies:
+        if one.queue is None:
+            continue
+        queues = after.setdefault(one.partition, {})
+        old = queues.get(one.queue, Counted(is_whole=one.partition in whole))
         new = Counted(
-            old.open + row["opened"] - row["ended"],
-            old.dead + row["died"] - row["undead"],
+            old.open + one.opened - one.ended,
+            old.dead + one.died - one.undead,
             old.is_whole,
         )
-        queues[row["queue"]] = new
-        told = row["told"]
-        if told is None or not new.is_whole:
+        queues[one.queue] = new
+        server = told.get((one.partition, one.queue))
+        if server is None or not new.is_whole or server == (new.open, new.dead):
             continue
-        open_jobs = told["ready"] + told["scheduled"] + told["leased"] + told["waiting"]
-        if (open_jobs, told["dead"]) != (new.open, new.dead):
-            raise GateClosed(
-                f"queue {row['queue']!r}: its events add up to {new.open} open and "
-                f"{new.dead} dead jobs, but the server counted {open_jobs} and "
-                f"{told['dead']}"
-            )
+        raise GateClosed(
+            f"queue {one.queue!r}: its events add up to {new.open} open and "
+            f"{new.dead} dead jobs, but the server counted {server[0]} and {server[1]}"
+        )
     return after

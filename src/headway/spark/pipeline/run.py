@@ -17,6 +17,7 @@ from headway.spark.pipeline.batch import Batch, Tell
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+BRONZE = "bronze.events"
 CHECKPOINT = "_checkpoint"
 READER = "pipeline"
 
@@ -66,6 +67,7 @@ class Pipeline:
             .option("starts", msgspec.json.encode(self.record.vector).decode())
             .option("eventsPerBatch", settings.events_per_batch)
             .option("eventsPerTask", settings.events_per_task)
+            .option("stageTo", self._lake[BRONZE].path)
         )
         if settings.token is not None:
             reader = reader.option("token", settings.token)
@@ -92,7 +94,8 @@ class Pipeline:
         """Spark's own number of a batch is of no meaning here."""
         batch = Batch(self._spark, self._lake, self.record, self._tell, self._mark)
         try:
-            record = batch.run(arrived)
+            self._tell(f"write {BRONZE}")
+            record = batch.run(self._lake[BRONZE].told(arrived))
         except PipelineError as error:
             # What Spark makes of it says less, and on a hundred lines.
             self._failure = error

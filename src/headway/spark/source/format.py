@@ -19,6 +19,7 @@ from headway.spark.source.history import HistoryReader, HistoryStream
 from headway.spark.source.jobs import FilteredJobsReader, JobsReader
 from headway.spark.source.options import read_options
 from headway.spark.source.sink import JobStreamWriter, JobWriter
+from headway.spark.source.staging import STAGED
 
 _TABLES = {"history": EVENTS, "jobs": JOBS, "backlog": JOBS}
 
@@ -35,9 +36,13 @@ class HeadwaySource(DataSource):
         return "headway"
 
     def schema(self) -> str:
+        if self._options.stage_to is not None:
+            return spark_schema(STAGED)
         return spark_schema(_TABLES[self._options.table])
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        if self._options.stage_to is not None:
+            raise BadValue("stageTo", self._options.stage_to, "only a stream is staged")
         if self._options.table == "history":
             return HistoryReader(self._options)
         if self._options.pushdown:

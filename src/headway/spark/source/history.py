@@ -19,6 +19,7 @@ from headway.client import history
 from headway.spark.decode import batches
 from headway.spark.errors import HistoryGap
 from headway.spark.source.options import Options
+from headway.spark.source.staging import staged
 from headway.wire.history import Commit
 
 
@@ -151,15 +152,21 @@ class HistoryStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(
         self, start: dict[str, int], end: dict[str, int]
     ) -> Sequence[InputPartition]:
+        options = self._options
         ranges: list[InputPartition] = []
         for partition, before in sorted(end.items()):
-            first = start.get(partition, 1)
-            ranges += cut(partition, first, before, self._options.events_per_task)
-        return ranges
+            # A batch that was planned before the last stop may be known already.
+            first = max(start.get(partition, 1), options.starts.get(partition, 1))
+            ranges += cut(partition, first, before, options.events_per_task)
+        return ranges or [Range("", 1, 1)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Range)
-        return read_range(self._options, partition)
+        if partition.first >= partition.before:
+            return iter(())
+        decoded = read_range(self._options, partition)
+        root = self._options.stage_to
+        return decoded if root is None else staged(root, decoded)
 
     def commit(self, end: dict[str, int]) -> None:
         """Comes a batch late: good enough to say what need not be kept any more."""

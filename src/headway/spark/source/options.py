@@ -32,6 +32,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """For a stream: the first event that is wanted, by partition."""
     events_per_task: int = EVENTS_PER_TASK
     events_per_batch: int = EVENTS_PER_BATCH
+    stage_to: str | None = None
+    """For a stream: the root of the table to whose files the events go."""
     reader: str | None = None
     """The name under which a stream tells the server how far it is."""
 
@@ -57,6 +59,7 @@ _NAMES: Final = {
     "starts": "starts",
     "eventspertask": "events_per_task",
     "eventsperbatch": "events_per_batch",
+    "stageto": "stage_to",
     "reader": "reader",
     "queue": "queue",
     "pushdown": "pushdown",
