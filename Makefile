@@ -68,11 +68,15 @@ bench-spark: ## Measure the data pipeline on Spark (FULL=--full for 50 million e
 	$(READY) all
 	@$(BIN)/python -m benchmarks.run spark $(FULL)
 
-docs: ## Write the generated pages again
-	$(READY) test
+docs: ## Write the generated pages again and build the site in site/
+	$(READY) docs
 	@$(BIN)/python -m tools.states_doc
 	@$(BIN)/python -m tools.cli_doc
 	@$(BIN)/python -m tools.tables_doc
+	@$(BIN)/python -m tools.http_doc
+	@$(BIN)/python -m tools.sdk_doc
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "open site/index.html"
 
 setup: ## Install everything into .venv, with all extras and tools
 	$(READY) all
@@ -82,6 +86,6 @@ constraints: ## Pin what .venv holds now in constraints.txt
 	@$(BIN)/python -m tools.constraints
 
 clean: ## Remove .venv and everything that tools left behind
-	rm -rf $(VENV) dist build out .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	rm -rf $(VENV) dist build out site .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 	  .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

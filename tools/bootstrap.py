@@ -37,9 +37,10 @@ PROFILES = {
     "run": Profile(False, frozenset()),
     "pipeline": Profile(True, frozenset()),
     "bench": Profile(True, frozenset({"bench"})),
-    "test": Profile(True, frozenset({"test"})),
-    "check": Profile(True, frozenset({"test", "check"})),
-    "all": Profile(True, frozenset({"test", "check", "bench"})),
+    "docs": Profile(True, frozenset({"docs"})),
+    "test": Profile(True, frozenset({"docs", "test"})),
+    "check": Profile(True, frozenset({"docs", "test", "check"})),
+    "all": Profile(True, frozenset({"docs", "test", "check", "bench"})),
 }
 
 

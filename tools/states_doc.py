@@ -1,8 +1,9 @@
-"""Writes docs/states.md from the one table of transitions."""
+"""Writes docs/states.md and its drawing from the one table of transitions."""
 
 from pathlib import Path
 
 from headway.core import states
+from tools.states_drawing import DRAWING, drawing
 
 PAGE = Path("docs/states.md")
 
@@ -16,7 +17,8 @@ move it.
 
 
 def page() -> str:
-    return f"{HEAD}```mermaid\n{states.mermaid()}```\n\n{table()}\n{ends()}"
+    drawn = "![The states of a job, and the verbs that move it](images/states.svg)"
+    return f"{HEAD}{drawn}\n\n{table()}\n{ends()}"
 
 
 def table() -> str:
@@ -38,7 +40,8 @@ def ends() -> str:
 
 def main() -> None:
     PAGE.write_text(page())
-    print(f"wrote {PAGE}")
+    DRAWING.write_text(drawing())
+    print(f"wrote {PAGE} and {DRAWING}")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ With Spark, which needs no jar for it:
 from headway.spark.lake.lake import Lake
 from headway.spark.session import session
 
-lake = Lake("/data/lake")
+lake = Lake("lake")
 lake.read(session(), "gold.promises").createOrReplaceTempView("promises")
 ```
 
@@ -58,10 +58,10 @@ import json
 import duckdb
 from deltalake import DeltaTable
 
-batches = DeltaTable("/data/lake/_published").to_pyarrow_table().to_pylist()
+batches = DeltaTable("lake/_published").to_pyarrow_table().to_pylist()
 newest = json.loads(max(batches, key=lambda batch: batch["batch"])["record"])
 version = newest["versions"]["gold.promises"]
-table = DeltaTable("/data/lake/gold/promises", version=version)
+table = DeltaTable("lake/gold/promises", version=version)
 promises = table.to_pyarrow_dataset()
 duckdb.sql("select queue, sum(met) / sum(due) from promises group by queue").show()
 ```

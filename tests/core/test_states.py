@@ -3,7 +3,7 @@
 import itertools
 
 from headway.core import events
-from headway.core.states import DEAD, LIVE, TRANSITIONS, JobState, is_allowed, mermaid
+from headway.core.states import DEAD, LIVE, TRANSITIONS, JobState, is_allowed
 
 ENDED = (JobState.DONE, JobState.CANCELLED)
 
@@ -55,13 +55,3 @@ def test_every_verb_is_an_event_of_history() -> None:
         if isinstance(kind, type) and issubclass(kind, events.Event)
     }
     assert {arrow.verb for arrow in TRANSITIONS} <= tags
-
-
-def test_the_diagram_lists_every_arrow() -> None:
-    lines = mermaid().splitlines()
-    assert lines[0] == "stateDiagram-v2"
-    for verb, source, target in TRANSITIONS:
-        assert f"    {source or '[*]'} --> {target}: {verb}" in lines
-    ends = [f"    {state} --> [*]" for state in ENDED]
-    assert len(lines) == 1 + len(TRANSITIONS) + len(ends)
-    assert lines[-2:] == ends

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from headway.core import defaults
+from tests.docs.blocks import PAGES, ROOT
 from tools import cli_doc, states_doc, tables_doc
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
 UNITS_MS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 UNIT_NAMES = {"SECOND_MS", "MINUTE_MS", "HOUR_MS", "DAY_MS"}
 CI_MINUTES_MAX = 15

@@ -1,15 +1,13 @@
-"""The README's examples work as they are printed."""
+"""The README is short, and its examples print what they promise."""
 
 import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-
-from headway.cli.main import headway
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+LINES_MAX = 200
 
 
 def block(language: str, number: int = 0) -> str:
@@ -17,17 +15,6 @@ def block(language: str, number: int = 0) -> str:
     found: list[str] = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
     assert len(found) > number, f"no {language} example"
     return found[number]
-
-
-def test_scenario_example_runs(tmp_path: Path) -> None:
-    scenario = tmp_path / "mine.toml"
-    scenario.write_text(block("toml"))
-    chart = tmp_path / "mine.html"
-    arguments = ["simulate", str(scenario), "--chart", str(chart)]
-    result = CliRunner().invoke(headway, arguments)
-    assert result.exit_code == 0, result.output
-    assert "payment" in result.output
-    assert chart.read_text().lower().startswith("<!doctype html>")
 
 
 def test_first_example_runs(
@@ -50,15 +37,12 @@ def test_embedded_example_runs(
     assert capsys.readouterr().out == "b'welcome, Ada' for acme\n"
 
 
-def test_core_example_runs() -> None:
-    names: dict[str, object] = {}
-    exec(compile(block("python", 2), "README.md", "exec"), names)
-    job = names["job"]
-    assert getattr(job, "state", None) == "done"
-
-
 def test_every_scenario_that_it_names_is_there() -> None:
     named = set(re.findall(r"`([a-z0-9-]+)`: ", README))
     there = {path.stem for path in (ROOT / "examples" / "scenarios").glob("*.toml")}
     assert named
     assert named <= there
+
+
+def test_it_is_read_in_one_go() -> None:
+    assert len(README.splitlines()) <= LINES_MAX

@@ -64,7 +64,8 @@ def test_test_installs_every_extra_and_its_group(
 ) -> None:
     bootstrap.prepare(checkout, "test")
     assert "--constraint ROOT/constraints.txt" in calls[-1]
-    assert calls[-1].endswith("--editable ROOT[a,b] --group ROOT/pyproject.toml:test")
+    groups = "--group ROOT/pyproject.toml:docs --group ROOT/pyproject.toml:test"
+    assert calls[-1].endswith(f"--editable ROOT[a,b] {groups}")
 
 
 def test_pipeline_installs_extras_and_no_tools(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-NOT_OURS = {"__pycache__", "out", "build", "dist"}
+NOT_OURS = {"__pycache__", "out", "build", "dist", "site"}
 SIZE_MAX_BYTES = 500_000
 
 

@@ -73,12 +73,3 @@ _ALLOWED: Final = frozenset(TRANSITIONS)
 def is_allowed(verb: str, source: JobState | None, target: JobState) -> bool:
     """Whether the table holds this arrow."""
     return Transition(verb, source, target) in _ALLOWED
-
-
-def mermaid() -> str:
-    """The table as a state diagram for the docs."""
-    lines = ["stateDiagram-v2"]
-    for verb, source, target in TRANSITIONS:
-        lines.append(f"    {source or '[*]'} --> {target}: {verb}")
-    lines += [f"    {end} --> [*]" for end in (_S.DONE, _S.CANCELLED)]
-    return "\n".join(lines) + "\n"
