@@ -5,6 +5,7 @@ from typing import Any
 
 from headway.core.book import Book
 from headway.core.job import Job
+from headway.core.limits import Gauge
 from headway.core.queue import Queue
 from headway.core.shares import ShareGauge
 from headway.core.shelf import NEVER
@@ -63,20 +64,52 @@ def _check_places(queue: Queue, jobs: list[Job]) -> None:
 def _check_gauges(queue: Queue, jobs: list[Job]) -> None:
     used: Counter[Any] = Counter()
     pools: Counter[Any] = Counter()
+    parts: Counter[Any] = Counter()
     for job in jobs:
-        seen = [gauge for gauge, _ in job.holds]
+        seen = [gauge for gauge, *_ in job.holds]
         assert len(seen) == len(set(map(id, seen))), "a gauge is taken once"
-        for gauge, units in job.holds:
+        for gauge, units, part in job.holds:
             used[gauge] += units
+            parts[part] += units
             if isinstance(gauge, ShareGauge):
                 pools[gauge.pool] += units
     for gauge in {*used, *queue.rules.book.all()}:
         assert gauge.used == used[gauge], (gauge.limit, gauge.value)
         if isinstance(gauge, ShareGauge):
             assert gauge.pool.used == pools[gauge.pool], gauge.limit
+    _check_uses(queue, parts)
     counting = [job for job in jobs if not job.spec.is_critical]
     slots = sum(job.state is JobState.LEASED for job in counting)
     assert queue.slot_gauge.used == slots
+
+
+def _check_uses(queue: Queue, units: Counter[Any]) -> None:
+    """What limits are used for is told of all who hold or wait, and of nobody else."""
+    waiting: Counter[Any] = Counter()
+    stopped: Counter[Any] = Counter()
+    members: list[Any] = [queue.gate]
+    for lane in queue.all_lanes():
+        for strand in lane.strands.values():
+            members += strand.turns.values()
+    for member in members:
+        gauge = member.parked_on
+        is_at_limit = isinstance(gauge, Gauge) and gauge is not queue.slot_gauge
+        assert (member.stopped is not None) == is_at_limit, member
+        if is_at_limit:
+            waiting[gauge] += 1
+            stopped[member.stopped] += 1
+    for gauge in queue.rules.book.all():
+        use = gauge.use
+        if use is None:
+            assert not gauge.used
+            assert not waiting[gauge]
+            continue
+        assert use.line == waiting[gauge], (gauge.limit, gauge.value)
+        parts = [use.first, *use.others.values(), *([use.rest] if use.rest else [])]
+        for part in parts:
+            assert part.units == units[part]
+            assert part.waiting == stopped[part]
+        assert sum(part.units for part in parts) == gauge.used
 
 
 def _check_ledger(book: Book, leased: list[Job]) -> None:

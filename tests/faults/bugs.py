@@ -245,7 +245,7 @@ def ends_leases_at_a_restart(patch: pytest.MonkeyPatch) -> None:
 
 def frees_units_at_a_restart(patch: pytest.MonkeyPatch) -> None:
     def free(book: Book, job: Job) -> None:
-        for gauge, units in job.holds:
+        for gauge, units, _ in job.holds:
             gauge.used -= units
         job.holds = ()
 

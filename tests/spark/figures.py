@@ -2,6 +2,7 @@
 
 from headway.spark.report.figures import Figures
 from headway.spark.report.read.capacity import Capacity, Need
+from headway.spark.report.read.limits import Blocked, Limit, Limits
 from headway.spark.report.read.promises import Kept, Lane, Promises, spells
 from headway.spark.report.read.tenants import (
     Cost,
@@ -66,6 +67,7 @@ def whole() -> Figures:
             hours,
             [Displaced(ATTACK, QUOTED, ATTACK, 12_000.5, 1, AT_S)],
         ),
+        limits=full_limits(),
         costs=Costs([Cost(QUOTED, 17, 16, 20, 40_000, 17, 1.0)], 1, 40_000, 17),
         failures=Failures(
             [Failure(ATTACK, QUOTED, ATTACK, QUOTED, 3, 2, 1, AT_S, AT_S, ATTACK)],
@@ -82,6 +84,26 @@ def whole() -> Figures:
     )
 
 
+def full_limits() -> Limits:
+    """Limits that kept somebody waiting, and one that did not."""
+    parts = buckets(AT_S, AT_S + 3 * 60)
+    return Limits(
+        [
+            Limit(ATTACK, QUOTED, ATTACK, 3, 3, 0.9, 12, 50_000, AT_S),
+            Limit(QUOTED, ATTACK, "", 0, 1, None, 0, 0, AT_S),
+        ],
+        2,
+        1,
+        parts,
+        {(ATTACK, QUOTED, ATTACK): {AT_S: 60_000, AT_S + 60: 10_000}},
+        [
+            Blocked(ATTACK, QUOTED, ATTACK, QUOTED, ATTACK, 40_000.5),
+            Blocked(ATTACK, QUOTED, "", ATTACK, ATTACK, 20_000.0),
+            Blocked(ATTACK, QUOTED, "", None, None, 10_000.0),
+        ],
+    )
+
+
 def hollow() -> Figures:
     """All tables are there, and nothing is in them."""
     parts = buckets(AT_S, AT_S)
@@ -95,6 +117,7 @@ def hollow() -> Figures:
         runs=Runs([], 0, 0, 0),
         arrivals={},
         tenants=Tenants([], 0, [], parts, []),
+        limits=Limits([], 0, 0, parts, {}, []),
         costs=Costs([], 0, 0, 0),
         failures=Failures([], 0, 0, 0),
         schedules=[],

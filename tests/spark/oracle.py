@@ -61,6 +61,12 @@ select distinct queue, tenant, at_ms // 3600000 * 3600000 as hour from (
     where type = 'rule' and starts_with(what, 'tenant ')
 );
 
+create table limits as
+select queue, "limit" as limit_name, "value" as limit_value,
+    minute_ms + 60000 * unnest(range(minutes)) as minute, capacity, highest,
+    used_ms, stops, blocked_ms, full_ms, parts
+from e where type = 'limit';
+
 create table fair as
 select s.queue, s.tenant, s.hour,
     (select count(*) from arrivals a where a.queue = s.queue and a.tenant = s.tenant
@@ -212,6 +218,23 @@ left join took t on (t.partition, t.seq, t.generation)
 left join e n on n.type = 'enqueue' and (n.partition, n.seq, n.generation)
     = (o.partition, o.seq, o.generation)
 group by all""",
+    "gold.limits": """
+select queue, limit_name, limit_value, minute, minute as at,
+    max(capacity) as capacity, max(highest) as highest,
+    sum(used_ms)::bigint as used_ms, sum(stops)::bigint as stops,
+    sum(blocked_ms)::bigint as blocked_ms, sum(full_ms)::bigint as full_ms,
+    case when max(capacity) > 0
+        then sum(used_ms) / (max(capacity) * 60000.0::double) end as used_share
+from limits group by all""",
+    "gold.limit_tenants": """
+with parts as (
+    select * exclude parts, unnest(parts::json[]) as part from limits
+)
+select queue, limit_name, limit_value, part->>0 as tenant, minute, minute as at,
+    sum((part->>1)::bigint)::bigint as used_ms,
+    sum((part->>2)::bigint)::bigint as stops,
+    sum((part->>3)::bigint)::bigint as blocked_ms
+from parts group by all""",
     "gold.demand": """
 select queue, slo_ms, moment // 60000 * 60000 as minute, minute as at,
     sum(ready)::bigint as ready, count(took) as attempts,

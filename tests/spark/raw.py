@@ -18,11 +18,16 @@ from headway.runtime.records import unpack_chapter
 from headway.search.error_lines import first_line
 
 TEXTS = ("type", "queue", "tenant", "kind", "worker", "reason", "text", "line")
-MORE_TEXTS = ("reply_key", "fate", "what", "rule", "schedule", "partition")
+MORE_TEXTS = (
+    *("reply_key", "fate", "what", "rule", "schedule", "partition"),
+    *("limit", "value", "parts"),
+)
 FLAGS = ("is_again", "is_early", "is_done")
 NUMBERS = (
     *("number", "at_ms", "seq", "generation", "slo_ms", "run_at_ms", "cost", "token"),
     *("wait_ms", "held_ms", "unstarted_ms", "waited_ms", "tick_ms"),
+    *("minute_ms", "minutes", "capacity", "highest"),
+    *("used_ms", "stops", "blocked_ms", "full_ms"),
 )
 SCHEMA = pa.schema(
     [
@@ -80,5 +85,7 @@ def _append(
         told["rule"] = json.dumps(msgspec.msgpack.decode(told["rule"]), default=str)
     else:
         told["rule"] = None
+    if "parts" in told:
+        told["parts"] = json.dumps(told["parts"])
     for field in SCHEMA:
         columns[field.name].append(told.get(field.name))

@@ -172,6 +172,48 @@ def test_shares_are_those_of_the_queue_whoever_is_left_out(made: Made) -> None:
     assert told.evenness is None
 
 
+def test_limits_are_told_by_how_long_they_were_full_and_who_held_them(
+    made: Made,
+) -> None:
+    names = "minute timestamp, queue string, limit_name string, limit_value string, "
+    made.table(
+        "gold.limits",
+        names + "capacity bigint, highest bigint, used_ms bigint, stops bigint, "
+        "blocked_ms bigint, full_ms bigint",
+        (at(0), "mail", "all", "", 2, 2, 120_000, 1, 60_000, 60_000),
+        (at(60), "mail", "all", "", 2, 2, 60_000, 3, 20_000, 15_000),
+        (at(0), "mail", "each", "acme", 9, 1, 60_000, 0, 0, 0),
+        (at(0), "mail", "none", "", 0, 0, 0, 1, 60_000, 1_000),
+    )
+    made.table(
+        "gold.limit_tenants",
+        names + "tenant string, used_ms bigint, blocked_ms bigint",
+        (at(0), "mail", "all", "", "acme", 90_000, 0),
+        (at(0), "mail", "all", "", None, 30_000, 0),
+        (at(0), "mail", "all", "", "globex", 0, 60_000),
+        (at(60), "mail", "all", "", "acme", 60_000, 20_000),
+    )
+    told = made.figures().limits
+    assert told is not None
+    shown = [(one.limit_name, one.full_ms, one.used_share) for one in told.limits]
+    assert shown == [
+        ("all", 75_000, 0.75),
+        ("none", 1_000, None),
+        ("each", 0, 60_000 / 540_000),
+    ]
+    assert told.limits[0].worst_s == AT_S
+    assert (told.limits_all, told.limits_full) == (3, 2)
+    by_minute = {AT_S: 60_000, AT_S + 60: 15_000}
+    assert told.trends["mail", "all", ""] == by_minute
+    assert told.blocked is not None
+    pairs = [(one.blocked, one.holder, one.ms) for one in told.blocked]
+    assert pairs == [
+        ("globex", "acme", 45_000),
+        ("acme", "acme", 20_000),
+        ("globex", None, 15_000),
+    ]
+
+
 def test_errors_that_kill_come_first_and_all_are_counted(made: Made) -> None:
     rows = [
         (at(0), "mail", "k", "retry", "failed", f"e{one:02}", 5, at(1), at(2), "s")

@@ -21,7 +21,10 @@ from tests.spark.work import enqueue, lease, run, work
 pytestmark = pytest.mark.xdist_group("spark")
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "queries.md"
-TABLES = ("gold.promises", "gold.waits", "silver.jobs", "bronze.events")
+TABLES = (
+    *("gold.promises", "gold.waits", "gold.limits", "gold.limit_tenants"),
+    *("silver.jobs", "bronze.events"),
+)
 Row = tuple[Any, ...]
 
 
@@ -33,6 +36,11 @@ def lake(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]
     try:
         work(served)
         enqueue(served, 2, tenant=ATTACK, kind=ATTACK)
+        limits = [{"type": "concurrency", "name": "one", "max": 1}]
+        # One runs already, so nothing starts; a limit that goes is told at once.
+        assert served.ask("PUT", "/v1/queues/mail", {"limits": limits}).status < 300
+        assert lease(served, 1) == []
+        assert served.ask("PUT", "/v1/queues/mail", {}).status < 300
         tokens = lease(served, 3)
         failures = [{"token": one, "error": ATTACK, "bury": True} for one in tokens]
         assert served.ask("POST", "/v1/nack", {"jobs": failures}).status == 200
@@ -52,6 +60,10 @@ def test_a_page_of_a_real_lake_says_what_happened(
     assert figures.waits.starts == 14
     assert figures.runs is not None
     assert {one.kind for one in figures.runs.kinds} == {"k", ATTACK}
+    assert figures.limits is not None
+    (limit,) = figures.limits.limits
+    assert (limit.limit_name, limit.capacity, limit.highest) == ("one", 1, 1)
+    assert limit.stops == 1
     out = tmp_path / "report.html"
     size = write_page(spark, lake.place.root, out, Span(), "Mail & more")
     made = out.read_text()

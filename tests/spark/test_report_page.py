@@ -22,8 +22,8 @@ from tests.spark.figures import AT_S, ATTACK, NAMES, hollow, whole
 
 VOID = {"meta", "br", "hr", "col"}
 SECTIONS = (
-    *("promises", "week", "waits", "runs", "tenants", "failures", "schedules"),
-    *("replies", "costs", "capacity"),
+    *("promises", "week", "waits", "runs", "tenants", "limits"),
+    *("failures", "schedules", "replies", "costs", "capacity"),
 )
 
 

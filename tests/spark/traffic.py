@@ -30,6 +30,16 @@ RULES = {
     },
     "billing": {"order": "priority", "slo": "2m"},
 }
+CROWDED = {
+    "tight": {
+        "limits": [
+            {"type": "concurrency", "name": "all", "max": 3},
+            {"type": "concurrency", "name": "each", "max": 1, "per": "tenant"},
+        ]
+    },
+    "paced": {"limits": [{"type": "rate", "name": "pace", "count": 2, "period": "1m"}]},
+}
+"""Queues whose limits keep more jobs waiting than they let start."""
 
 
 class Traffic:
@@ -56,12 +66,13 @@ class Traffic:
             self._lose(queue, size)
             self._work(queue, size)
             self._tidy(queue, number)
+            self._crowd()
             left -= size
             number += 1
         self._settle()
 
     def _prepare(self) -> None:
-        for queue, rules in RULES.items():
+        for queue, rules in {**RULES, **CROWDED}.items():
             self._ask("PUT", f"/v1/queues/{queue}", rules)
         self._ask("PUT", "/v1/queues/tiny", {"max_length": 1})
         for queue in ("mail", "tiny"):
@@ -220,8 +231,25 @@ class Traffic:
         if tiny and number % 3 == 0:
             self._ask("POST", "/v1/ack", {"tokens": [job["token"] for job in tiny]})
 
+    def _crowd(self) -> None:
+        """More than limits let start; what they do waits for its turn in vain."""
+        jobs = [{"kind": "send", "tenant": tenant} for tenant in TENANTS]
+        for queue in CROWDED:
+            self._ask("POST", f"/v1/queues/{queue}/jobs", jobs * 2)
+            started = self._lease(queue, len(jobs), lease="1m")
+            assert len(started) < len(jobs)
+            if started:
+                tokens = [job["token"] for job in started[:2]]
+                self._ask("POST", "/v1/ack", {"tokens": tokens})
+
+    def _uncrowd(self) -> None:
+        """Limits that go are told of at once; others when their minute is over."""
+        for queue in CROWDED:
+            self._ask("PUT", f"/v1/queues/{queue}", {})
+
     def _settle(self) -> None:
         """Until what runs out by itself has run out, and ticks were skipped."""
+        self._uncrowd()
         for queue in QUEUES:
             self._until(lambda queue=queue: not self._counts(queue)["leased"])
         for queue in ("mail", "tiny"):

@@ -116,10 +116,10 @@ def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
     schema.migrate(connection, (*schema.MIGRATIONS, LATER_STEP))
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(SchemaUnknown, match="knows schemas up to 2"):
+    with pytest.raises(SchemaUnknown, match="knows schemas up to 3"):
         SqliteStore(path).take_over()
     assert path.read_bytes() == before
-    assert "knows schemas up to 2" in problems(path)[0]
+    assert "knows schemas up to 3" in problems(path)[0]
 
 
 def test_a_file_of_something_else_is_refused_and_left_alone(path: Path) -> None:

@@ -72,6 +72,7 @@ class Book:
         self.dispatch.parking.asks = self.decision.asks
         self.shared.facts = self.decision.facts
         self.shared.moved = self.decision.moved
+        self.shared.uses.events = self.decision.events
         self.dispatch.may_lend = True
 
     def write(self, job: Job, event: msgspec.Struct) -> None:

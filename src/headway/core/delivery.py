@@ -92,12 +92,31 @@ def _limited(turn: Turn, cost: int, now_ms: int) -> Limited | None:
     strand = turn.strand
     gate = strand.lane.queue.gate
     for gauge in strand.lane.queue.rules.gauges:
+        if (
+            type(gauge) is Gauge
+            and gauge.big is None
+            and gauge.used + cost <= gauge.max
+        ):
+            # Spelled out, here and below: it runs for every start.
+            continue
         if not gauge.fits(cost, gate, now_ms):
             return Limited(gauge, gate)
     for gauge in strand.gauges:
+        if (
+            type(gauge) is Gauge
+            and gauge.big is None
+            and gauge.used + cost <= gauge.max
+        ):
+            continue
         if not gauge.fits(cost, turn, now_ms):
             return Limited(gauge, turn)
     for gauge in turn.tenancy.rule.gauges:
+        if (
+            type(gauge) is Gauge
+            and gauge.big is None
+            and gauge.used + cost <= gauge.max
+        ):
+            continue
         if not gauge.fits(cost, turn, now_ms):
             return Limited(gauge, turn)
     return None

@@ -155,10 +155,11 @@ class Dispatch:
             lane.start_interval_ms += (interval_ms - lane.start_interval_ms) / 16
         lane.started_ms = now_ms
         rules = queue.rules
-        if not lane.is_exempt and (
-            rules.gauges or strand.gauges or tenancy.rule.gauges
-        ):
-            self._take_units(turn, job, now_ms)
+        gauges = (*rules.gauges, *strand.gauges, *tenancy.rule.gauges)
+        if gauges and not lane.is_exempt:
+            # Nothing is reserved for it any more.
+            self.shared.uses.take(gauges, job, now_ms, (turn, queue.gate))
+            turn.called_by = None
         if tenancy.pass_ > lane.base:
             lane.base = tenancy.pass_
         # A continuation has paid already.
@@ -222,12 +223,6 @@ class Dispatch:
             cost_ms = self.shared.commit_ms + round(self._free_interval_ms)
             self.shared.start_cost_ms = cost_ms
 
-    def give_back(self, job: Job, now_ms: int) -> None:
-        """The job gives back the units of limits that it holds."""
-        holds, job.holds = job.holds, ()
-        for gauge, units in holds:
-            gauge.give_back(units, now_ms)
-
     def _leave(self, queue: Queue, turn: Turn, job: Job) -> None:
         turn.remove(job)
         turn.tenancy.ready -= 1
@@ -269,24 +264,6 @@ class Dispatch:
         turn.tenancy.ready -= 1
         if turn.tenancy.name:
             self.ledger.wants(turn.tenancy.account, -job.want, now_ms)
-
-    def _take_units(self, turn: Turn, job: Job, now_ms: int) -> None:
-        """Counts the start against every limit; nothing is reserved for it any more."""
-        strand = turn.strand
-        queue = strand.lane.queue
-        cost = job.cost
-        holds = []
-        for gauge in (
-            *queue.rules.gauges,
-            *strand.gauges,
-            *turn.tenancy.rule.gauges,
-        ):
-            holds.append((gauge, gauge.take(cost, now_ms)))
-            big = gauge.big
-            if big is not None and (big is turn or big is queue.gate):
-                gauge.big = None
-        turn.called_by = None
-        job.holds = tuple(holds)
 
     def _occupy(self, job: Job, turn: Turn, now_ms: int) -> None:
         tenancy = turn.tenancy

@@ -190,6 +190,43 @@ class Ticked(msgspec.Struct, array_like=True, tag="tick", gc=False):
     seq: int
 
 
+LimitPart = tuple[str | None, int, int, int]
+"""A tenant, or None for all others: used_ms, stops and blocked_ms of it."""
+
+
+class LimitUsed(msgspec.Struct, array_like=True, tag="limit", gc=False):
+    """How much of one value of a limit was in use in a minute, and who was stopped.
+
+    It is told at the first decision after the minute, or later if nothing happened: then
+    several minutes in which everything stayed as it was are told at once, and the figures
+    are those of each. What a minute was before an owner was replaced is never told.
+    """
+
+    at_ms: int
+    queue: str
+    limit: str
+    value: str
+    """What the limit tells apart: the value of a label, a kind, a tenant; or empty."""
+    minute_ms: int
+    """When the minute began..."""
+    minutes: int
+    """...and how many alike there are."""
+    capacity: int
+    """Units at once; of a rate, in each of its periods."""
+    highest: int
+    """The most that was in use; of a rate, that was not paid for yet."""
+    used_ms: int
+    """Units in use times how long. A unit of a rate is in use for one period."""
+    stops: int
+    """How often the job that was next had to wait for it."""
+    blocked_ms: int
+    """How long those waited: each turn for itself, a queue as a whole as one."""
+    full_ms: int
+    """How long anybody did."""
+    parts: tuple[LimitPart, ...]
+    """The same by tenant: the greatest, and the rest as one."""
+
+
 AnyEvent = (
     Enqueued
     | Promoted
@@ -211,4 +248,5 @@ AnyEvent = (
     | ReplyKept
     | RuleChanged
     | Ticked
+    | LimitUsed
 )

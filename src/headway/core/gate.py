@@ -3,11 +3,12 @@
 from typing import TYPE_CHECKING, Final
 
 from headway.core.held import HeldClock
+from headway.core.limits import Gauge
 
 if TYPE_CHECKING:
     from headway.core.lane import Lane
-    from headway.core.limits import Gauge
     from headway.core.queue import Queue
+    from headway.core.usage import Part
 
 PAUSED: Final = 1
 """By the user."""
@@ -18,7 +19,7 @@ BLOCKED: Final = 2
 class Gate(HeldClock):
     """Pause, block, and a limit of the whole queue that is used up."""
 
-    __slots__ = ("called_by", "cost", "number", "parked_on", "queue")
+    __slots__ = ("called_by", "cost", "number", "parked_on", "queue", "stopped")
 
     def __init__(self, queue: "Queue", number: int) -> None:
         super().__init__()
@@ -27,6 +28,7 @@ class Gate(HeldClock):
         self.parked_on: object | None = None
         """The gauge whose units the queue waits for."""
         self.called_by: Gauge | None = None
+        self.stopped: Part | None = None
         self.cost = 0
 
     def stops(self, lane: "Lane") -> bool:
@@ -36,6 +38,12 @@ class Gate(HeldClock):
     def hold(self, reason: int, now_ms: int, *, is_on: bool) -> None:
         self.set_hold(reason, now_ms, is_on=is_on)
         self.queue.reseat()
+
+    def leave(self, now_ms: int) -> None:
+        """Whatever the queue waited for stops it no more."""
+        gauge, self.parked_on = self.parked_on, None
+        if isinstance(gauge, Gauge) and gauge.use is not None:
+            gauge.use.free(self, now_ms)
 
     def lane_number(self) -> int:
         return 0

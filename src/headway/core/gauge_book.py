@@ -35,7 +35,7 @@ class GaugeBook:
         """The cap is lifted: whoever waited for it goes on."""
         gauge = self._gauges.pop((f"cap:{of}", value), None)
         if gauge is not None:
-            gauge.wake_all(now_ms)
+            _retire(gauge, now_ms)
 
     def drop(self, limit: Limit, value: str) -> None:
         """The value has not been seen for a while; nothing of it is in use."""
@@ -62,7 +62,7 @@ class GaugeBook:
             else:
                 del self._gauges[name, value]
                 self._pools.pop(name, None)
-                gauge.wake_all(now_ms)
+                _retire(gauge, now_ms)
 
     def _make(self, limit: Limit, value: str) -> Gauge:
         match limit:
@@ -74,3 +74,10 @@ class GaugeBook:
                 if limit.name not in self._pools:
                     self._pools[limit.name] = SharePool(limit)
                 return ShareGauge(limit, value, self._pools[limit.name])
+
+
+def _retire(gauge: Gauge, now_ms: int) -> None:
+    """Nobody waits for it any more; what still holds units gives them back to it."""
+    gauge.wake_all(now_ms)
+    if gauge.use is not None:
+        gauge.use.end(now_ms)

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from headway.core.fairness import Tenancy
     from headway.core.limits import Gauge
     from headway.core.turn import Turn
+    from headway.core.usage import Part
+
+Hold = tuple["Gauge", int, "Part"]
+"""Units of a limit that a job has taken, and on whose part of it they count."""
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -114,7 +118,7 @@ class Job(msgspec.Struct, eq=False):
     """Where it stands while it is ready."""
     tenancy: "Tenancy | None" = None
     """On whose account it runs while it is leased."""
-    holds: "tuple[tuple[Gauge, int], ...]" = ()
+    holds: tuple[Hold, ...] = ()
     """Units it has taken of each limit."""
     timer_ms: int = 0
     credit_ms: int = 0

@@ -100,7 +100,7 @@ def end_lease(
     queue.leased -= 1
     book.dispatch.vacate(queue, job, now_ms, is_unused=is_unused)
     if not is_waiting:
-        book.dispatch.give_back(job, now_ms)
+        book.shared.uses.give_back(job, now_ms)
         job.timeout_at_ms = 0
     job.is_cleared = False
     return now_ms - job.started_ms
@@ -227,13 +227,13 @@ def detach(book: Book, job: Job, now_ms: int) -> None:
             queue.scheduled -= 1
         case JobState.READY:
             book.dispatch.remove(queue, job, now_ms)
-            book.dispatch.give_back(job, now_ms)
+            book.shared.uses.give_back(job, now_ms)
         case JobState.LEASED:
             end_lease(book, job, now_ms)
         case JobState.WAITING:
             queue.waiting -= 1
             queue.replies.stop_waiting(job.reply_key, is_answered=False)
-            book.dispatch.give_back(job, now_ms)
+            book.shared.uses.give_back(job, now_ms)
         case _:
             pass
 

@@ -5,9 +5,12 @@ units that come free wake only as many as fit, the lowest pass of each lane firs
 """
 
 from heapq import heappop, heappush
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from headway.core.config import Limit, Rate, Shares
+
+if TYPE_CHECKING:
+    from headway.core.usage import Part, Use
 
 
 class Parked(Protocol):
@@ -17,6 +20,8 @@ class Parked(Protocol):
     parked_on: object | None
     called_by: "Gauge | None"
     """The gauge that woke it, until it has started or passed the call on."""
+    stopped: "Part | None"
+    """Where the time is counted in which it is parked."""
 
     def lane_number(self) -> int:
         """Members of one lane are woken in order of pass, lanes side by side."""
@@ -34,7 +39,7 @@ class Parked(Protocol):
 class Gauge:
     """One value of a concurrency limit: how much of it is in use."""
 
-    __slots__ = ("big", "limit", "lone", "max", "parked", "used", "value")
+    __slots__ = ("big", "limit", "lone", "max", "parked", "use", "used", "value")
 
     def __init__(self, limit: str, value: str, maximum: int) -> None:
         self.limit = limit
@@ -47,6 +52,8 @@ class Gauge:
         """...but for a single one, which needs no heap."""
         self.big: Parked | None = None
         """A head too big for what is free: it has first call on it."""
+        self.use: Use | None = None
+        """What is to be told of this minute; None while nobody uses it."""
 
     def units(self, cost: int) -> int:
         """What a job takes: one dearer than the limit may run alone."""
@@ -62,12 +69,6 @@ class Gauge:
             else:
                 self.forget(big)
         return units <= free
-
-    def take(self, cost: int, now_ms: int) -> int:
-        """Counts a start; answers the units that must be given back."""
-        units = cost if cost <= self.max else self.units(cost)
-        self.used += units
-        return units
 
     def give_back(self, units: int, now_ms: int) -> None:
         self.used -= units
@@ -89,6 +90,10 @@ class Gauge:
         if cost > 1 and self.big is None and self.units(cost) > 1:
             self.big = member
 
+    def most(self, highest: int) -> int:
+        """In units, the highest that was seen in use."""
+        return highest
+
     def forget(self, member: Parked) -> None:
         """`member` started, or waits elsewhere: it has no call on units here."""
         if self.big is member:
@@ -97,6 +102,8 @@ class Gauge:
     def let_go(self, member: Parked, now_ms: int) -> None:
         """`member` gives its place up: what it had reserved serves others."""
         member.parked_on = None
+        if self.use is not None:
+            self.use.free(member, now_ms)
         self.forget(member)
         if self.has_waiting():
             self.wake(now_ms)
@@ -178,6 +185,8 @@ class Gauge:
     def _unpark(self, member: Parked, now_ms: int) -> None:
         member.parked_on = None
         member.called_by = self
+        if self.use is not None:
+            self.use.free(member, now_ms)
         member.unpark(now_ms)
 
 
@@ -188,16 +197,16 @@ class RateGauge(Gauge):
     period and nothing is rounded.
     """
 
-    __slots__ = ("_interval", "_ticks", "_tolerance", "clock", "timer_ms")
+    __slots__ = ("_tolerance", "clock", "period_ms", "ticks", "timer_ms")
 
     def __init__(self, limit: Rate, value: str, since_ms: int = 0) -> None:
         """What was let pass before `since_ms` is unknown: then it was all of a burst."""
         super().__init__(limit.name, value, limit.count)
-        self._ticks = limit.count
-        self._interval = limit.period_ms
+        self.ticks = limit.count
+        self.period_ms = limit.period_ms
         burst = limit.count if limit.burst is None else limit.burst
-        self._tolerance = burst * self._interval
-        self.clock = since_ms * self._ticks + self._tolerance if since_ms else 0
+        self._tolerance = burst * self.period_ms
+        self.clock = since_ms * self.ticks + self._tolerance if since_ms else 0
         """When all that was started will have been paid for, in ticks."""
         self.timer_ms = 0
         """When it will be looked at again; 0 means that nobody waits."""
@@ -212,41 +221,34 @@ class RateGauge(Gauge):
         """When a start of that cost would be within the rate."""
         if cost == 0:
             return now_ms
-        unpaid = self.clock - now_ms * self._ticks
+        unpaid = self.clock - now_ms * self.ticks
         # One dearer than the whole burst may go when everything is paid for.
-        price = cost * self._interval
+        price = cost * self.period_ms
         if price > self._tolerance:
             price = self._tolerance
         late = price - self._tolerance
         if unpaid > 0:
             late += unpaid
-        return now_ms if late <= 0 else now_ms - (-late // self._ticks)
+        return now_ms if late <= 0 else now_ms - (-late // self.ticks)
 
     def unpaid(self, now_ms: int) -> int:
         """Units of its burst that are in use at this moment."""
-        late = self.clock - now_ms * self._ticks
-        return max(0, -(-late // self._interval))
+        return self.most(self.clock - now_ms * self.ticks)
+
+    def most(self, highest: int) -> int:
+        return max(0, -(-highest // self.period_ms))
 
     @property
     def burst(self) -> int:
         """Units that may start at once when all is paid for."""
-        return self._tolerance // self._interval
-
-    def take(self, cost: int, now_ms: int) -> int:
-        now = now_ms * self._ticks
-        clock = self.clock
-        self.clock = (clock if clock > now else now) + cost * self._interval
-        return 0
-
-    def give_back(self, units: int, now_ms: int) -> None:
-        """Nothing: what was started stays started."""
+        return self._tolerance // self.period_ms
 
     def park(self, member: Parked, cost: int, now_ms: int) -> None:
         super().park(member, 1, now_ms)
 
     def wake(self, now_ms: int) -> None:
-        paid = max(0, self.clock - now_ms * self._ticks)
-        free = max(1, (self._tolerance - paid) // self._interval)
+        paid = max(0, self.clock - now_ms * self.ticks)
+        free = max(1, (self._tolerance - paid) // self.period_ms)
         self._wake_lone(1 << 62, now_ms)
         for lane in list(self.parked or ()):
             self._wake_lane(lane, free, now_ms)

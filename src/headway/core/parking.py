@@ -6,7 +6,7 @@ from headway.core.delivery import Delivery, Limited
 from headway.core.fairness import Tenancy
 from headway.core.job import Job
 from headway.core.lane import WINDOW, Strand
-from headway.core.limits import Gauge, RateGauge
+from headway.core.limits import Gauge, Parked, RateGauge
 from headway.core.queue import Queue, Shared
 from headway.core.shares import ShareGauge, SharePool
 from headway.core.timers import TimeBuckets
@@ -52,7 +52,7 @@ class Parking:
         """The chosen turn may not start: it waits where it was stopped."""
         if isinstance(outcome, Limited):
             assert job is not None
-            self._park(turn, outcome, job.cost, now_ms)
+            self._park(turn, outcome, job, now_ms)
         else:
             self._set_aside(turn, job, outcome, now_ms)
         if outcome is not Delivery.OVER:
@@ -78,6 +78,7 @@ class Parking:
             if gauge.used >= gauge.max and type(gauge) is Gauge:
                 head = turn.head()
                 if head is not None and head.cost == 1:
+                    self._stop_at(gauge, turn, head, now_ms)
                     gauge.park(turn, 1, now_ms)
                 return
 
@@ -158,14 +159,16 @@ class Parking:
             case _:
                 turn.seat_at(strand.now(now_ms))
 
-    def _park(self, turn: Turn, limited: Limited, cost: int, now_ms: int) -> None:
-        gauge, member = limited.gauge, limited.member
+    def _park(self, turn: Turn, limited: Limited, job: Job, now_ms: int) -> None:
+        gauge, member, cost = limited.gauge, limited.member, job.cost
         queue = turn.strand.lane.queue
         if member is queue.gate:
             queue.gate.cost = cost
         if gauge is queue.slot_gauge:
             queue.gate.cost = 1
             self.short_of_slots[queue] = None
+        else:
+            self._stop_at(gauge, member, job, now_ms)
         # It has no call on the units of gauges that did not stop it.
         for other in (*turn.strand.gauges, *turn.tenancy.rule.gauges):
             if other is not gauge:
@@ -179,6 +182,12 @@ class Parking:
             turn.seat_at(turn.strand.now(now_ms))
         else:
             queue.reseat()
+
+    def _stop_at(self, gauge: Gauge, member: Parked, job: Job, now_ms: int) -> None:
+        """The job would start but for the limit: that is told of its tenant."""
+        uses = self.shared.uses
+        use = uses.use(gauge, job, now_ms)
+        use.stop(member, job.spec.tenant, now_ms)
 
     def _watch(self, gauge: RateGauge, now_ms: int) -> None:
         """Looks again at a rate when its next unit is due, if anyone waits."""

@@ -129,6 +129,8 @@ class Partition:
         book.open_decision()
         decision = book.decision
         handlers = self._handlers
+        if now_ms >= book.shared.uses.due_ms:
+            book.shared.uses.tell(now_ms)
         self._fire_timers(now_ms)
         book.look_ahead(now_ms)
         for command in commands:

@@ -28,6 +28,7 @@ from headway.core.rules import Rules, margin_ms
 from headway.core.shares import ShareGauge
 from headway.core.shelf import NEVER
 from headway.core.turn import NOTHING_READ, Turn
+from headway.core.usage import UseBook
 
 EMPTIES: Final = 1_024
 """Empty turns kept in a queue before the oldest are dropped..."""
@@ -62,6 +63,8 @@ class Shared(msgspec.Struct, eq=False):
     """Jobs that the decision under way has put elsewhere, and nothing else."""
     facts: dict[Fact, None] = {}
     """What the decision under way has changed apart from jobs."""
+    uses: UseBook = msgspec.field(default_factory=UseBook)
+    """What limits were used for, and what is to be told of it."""
     commit_ms: int = 0
     """What it takes to make a decision durable; the owner tells."""
     start_cost_ms: int = 0

@@ -52,7 +52,7 @@ def configure(book: Book, command: Configure, now_ms: int) -> Changed:
                 book.dispatch.parking.verdict(job, now_ms)
         gauges = (*queue.rules.gauges, queue.slot_gauge)
         if queue.gate.parked_on not in gauges or config.slot_share == 1.0:
-            queue.gate.parked_on = None
+            queue.gate.leave(now_ms)
         queue.reseat()
     _note(book, FactKind.QUEUE, config.name, "configure", now_ms)
     return Changed(1)
@@ -232,13 +232,9 @@ def _recount(book: Book, queue: Queue, now_ms: int) -> None:
         if job.queue != queue.name or job.spec.is_critical:
             continue
         if job.holds or job.state in (JobState.LEASED, JobState.WAITING):
-            held = {gauge for gauge, _ in job.holds}
-            more = tuple(
-                (gauge, gauge.take(job.cost, now_ms))
-                for gauge in gauges_of(queue, job)
-                if gauge not in held
-            )
-            job.holds += more
+            held = {gauge for gauge, *_ in job.holds}
+            more = [gauge for gauge in gauges_of(queue, job) if gauge not in held]
+            book.shared.uses.take(more, job, now_ms)
 
 
 def _check_cap(cap: int | None) -> None:

@@ -90,6 +90,7 @@ class ShareGauge(Gauge):
         return super().fits(cost, member, now_ms)
 
     def take(self, cost: int, now_ms: int) -> int:
+        """Counts a start; answers the units that must be given back."""
         units = cost if cost <= self.max else self.units(cost)
         self.used += units
         self.called = None

@@ -12,6 +12,7 @@ from headway.core.shelf import DUE, FRESH, NEVER, OFF, Shelf
 if TYPE_CHECKING:
     from headway.core.lane import Strand
     from headway.core.limits import Gauge
+    from headway.core.usage import Part
 
 ENTITLED: Final = 0
 OVER: Final = 1
@@ -53,6 +54,7 @@ class Turn:
         "rank",
         "rows",
         "seat",
+        "stopped",
         "strand",
         "tenancy",
         "tier",
@@ -82,6 +84,7 @@ class Turn:
         job about which a throttler is asked.
         """
         self.called_by: Gauge | None = None
+        self.stopped: Part | None = None
         self.place: bytes | None = None
         """Under which name the owner writes its jobs, once it has."""
         self.held_ms = 0

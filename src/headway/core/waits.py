@@ -92,7 +92,7 @@ def _resolve(
         ),
     )
     if job.is_done_on_reply:
-        book.dispatch.give_back(job, now_ms)
+        book.shared.uses.give_back(job, now_ms)
         life.leave(book, job, JobState.DONE, now_ms, Result(payload))
         return
     # The continuation is a new wait for a worker, and so a new promise.
@@ -105,6 +105,6 @@ def _resolve(
 
 
 def _cancel_instead(book: Book, job: Job, now_ms: int) -> None:
-    book.dispatch.give_back(job, now_ms)
+    book.shared.uses.give_back(job, now_ms)
     life.leave(book, job, JobState.CANCELLED, now_ms)
     book.write(job, events.Cancelled(now_ms, *life.whose(job), *life.told_end(job)))

@@ -22,10 +22,16 @@ COUNT: Final = "count"
 _STATES: Final = ("ready", "scheduled", "leased", "waiting", "dead")
 _decode: Final = msgspec.msgpack.Decoder().decode
 _SCHEMA: Final = arrow_schema(EVENTS)
-_RENAMED: Final = {"seq": "job"}
+_RENAMED: Final = {
+    "seq": "job",
+    "limit": "limit_name",
+    "value": "limit_value",
+    "parts": "limit_parts",
+}
 """What columns call otherwise than events do."""
 _TICK: Final = str(events.Ticked.__struct_config__.tag)
 _ENQUEUE: Final = str(events.Enqueued.__struct_config__.tag)
+_PART: Final = ("tenant", "used_ms", "stops", "blocked_ms")
 _SEQ: Final = 2
 """Where an event says which job it is about: after its tag and its time."""
 
@@ -164,12 +170,19 @@ def _array(name: str, field: Sequence[Any]) -> pa.Array:
         field = [None if one is None else list(one.items()) for one in field]
     elif name == "rule":
         field = [_shown(one) for one in field]
+    elif name == "limit_parts":
+        field = [_shown_parts(one) for one in field]
     return pa.array(field, kind)
 
 
 def _shown(rule: bytes) -> str | None:
     """A rule is packed; in a table it is JSON."""
     return msgspec.json.encode(_decode(rule)).decode() if rule else None
+
+
+def _shown_parts(parts: list[list[Any]]) -> str:
+    named = [dict(zip(_PART, part, strict=False)) for part in parts]
+    return msgspec.json.encode(named).decode()
 
 
 def _fitted(row: list[Any], form: _Form, wanted: int) -> list[Any]:

@@ -139,9 +139,9 @@ def advised(queue: str, hour: Any, told: list[dict[str, Any]]) -> dict[str, Any]
             best, place = wanted, at
     return {
         "ready": sum(sum(lane.ready) for lane in lanes),
-        "busy_s": round(sum(lane.run_ms for lane in lanes) / 1_000, 3),
-        "offered_s": round(sum(offered), 3),
-        "peak_s": round(max(offered), 3),
+        "busy_s": sum(lane.run_ms for lane in lanes) / 1_000,
+        "offered_s": sum(offered),
+        "peak_s": max(offered),
         "workers": 0 if best is None else best.slots,
         "minute": hour + _minutes(place),
         "reason": "nothing became ready" if best is None else best.reason,

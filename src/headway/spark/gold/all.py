@@ -6,6 +6,7 @@ from headway.spark.gold.advice import ADVICE, DEMAND
 from headway.spark.gold.costs import COSTS
 from headway.spark.gold.failures import FAILURES
 from headway.spark.gold.fairness import DISPLACEMENT, FAIRNESS, FAIRNESS_INDEX, WEIGHTS
+from headway.spark.gold.limits import LIMIT_TENANTS, LIMITS
 from headway.spark.gold.load import LOAD
 from headway.spark.gold.promises import PROMISES
 from headway.spark.gold.replies import REPLIES
@@ -22,6 +23,8 @@ GOLD: Final = (
     REPLIES,
     SCHEDULES,
     COSTS,
+    LIMITS,
+    LIMIT_TENANTS,
     DEMAND,
     WEIGHTS,
 )

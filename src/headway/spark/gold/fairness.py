@@ -99,10 +99,10 @@ def _shares(rows: "DataFrame") -> "DataFrame":
         .withColumn(
             "all_weight", F.sum(F.expr("if(is_active, weight, 0)")).over(of_queue)
         )
-        .withColumn("run_share", F.expr("round(run_ms / nullif(all_ms, 0), 9)"))
+        .withColumn("run_share", F.expr("run_ms / nullif(all_ms, 0)"))
         .withColumn(
             "entitled_share",
-            F.expr("round(if(is_active, weight, 0) / nullif(all_weight, 0), 9)"),
+            F.expr("if(is_active, weight, 0) / nullif(all_weight, 0)"),
         )
         .drop("all_ms", "all_weight")
     )
@@ -144,9 +144,9 @@ def _index(rows: "DataFrame") -> "DataFrame":
         F.count("*").alias("tenants"),
         F.count_if(F.expr("run_ms > 0")).alias("served"),
         F.sum("run_ms").alias("run_ms"),
-        F.expr(
-            "round(sum(part) * sum(part) / nullif(count(*) * sum(part * part), 0), 6)"
-        ).alias("jain"),
+        F.expr("sum(part) * sum(part) / nullif(count(*) * sum(part * part), 0)").alias(
+            "jain"
+        ),
     )
 
 
@@ -194,9 +194,10 @@ def _displacement(rows: "DataFrame") -> "DataFrame":
         *keys, F.col("tenant").alias("displaced"), "lack_ms"
     )
     found = below.join(above, keys)
-    return found.withColumn(
-        "displaced_ms", F.round(F.col("lack_ms") * F.col("part"), 3)
-    ).where("displaced_ms > 0")
+    # What is less than a microsecond is what is left of a difference of shares.
+    return found.withColumn("displaced_ms", F.expr("lack_ms * part")).where(
+        "displaced_ms >= 0.001"
+    )
 
 
 DISPLACEMENT: Final = View(

@@ -152,6 +152,7 @@ class Table:
             for one in removes or []
         ]
         try:
+            self._add_columns(found, schema)
             found.create_write_transaction(
                 [*gone, *adds],
                 "append",
@@ -163,6 +164,13 @@ class Table:
             raise LakeBusy(f"somebody else writes to {self.path}") from error
         found.update_incremental()
         return int(found.version())
+
+    def _add_columns(self, found: DeltaTable, schema: Schema) -> None:
+        """An older version made the table: its log has to name what is new."""
+        known = {field.name for field in found.schema().fields}
+        new = [field for field in schema.fields if field.name not in known]
+        if new:
+            found.alter.add_columns(new)
 
     def files(
         self, version: int | None = None, where: dict[str, Iterable[Any]] | None = None

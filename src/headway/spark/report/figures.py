@@ -6,8 +6,16 @@ from typing import TypeVar
 import msgspec
 
 from headway.spark.lake.published import Published
-from headway.spark.report.read import capacity, promises, tenants, troubles, waits
+from headway.spark.report.read import (
+    capacity,
+    limits,
+    promises,
+    tenants,
+    troubles,
+    waits,
+)
 from headway.spark.report.read.capacity import Capacity
+from headway.spark.report.read.limits import Limits
 from headway.spark.report.read.promises import Promises
 from headway.spark.report.read.tenants import Costs, Tenants
 from headway.spark.report.read.troubles import Failures, Partner, Schedule
@@ -30,6 +38,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     runs: Runs | None = None
     arrivals: dict[int, int] | None = None
     tenants: Tenants | None = None
+    limits: Limits | None = None
     costs: Costs | None = None
     failures: Failures | None = None
     schedules: list[Schedule] | None = None
@@ -57,6 +66,7 @@ def gather(
         runs=ask("runs", waits.read_runs),
         arrivals=ask("arrivals", waits.read_arrivals),
         tenants=ask("tenants", tenants.read),
+        limits=ask("limits", limits.read),
         costs=ask("costs", tenants.read_costs),
         failures=ask("failures", troubles.read_failures),
         schedules=ask("schedules", troubles.read_schedules),

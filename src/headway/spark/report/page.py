@@ -12,6 +12,7 @@ from headway.spark.report.markup import Inside, Markup, join, tag, trusted
 from headway.spark.report.read.promises import Kept, Promises
 from headway.spark.report.show import (
     capacity,
+    limits,
     parts,
     promises,
     tenants,
@@ -78,6 +79,8 @@ def _sections(figures: Figures) -> Iterator[tuple[str, str, Markup]]:
         yield "runs", "Runs", waits.show_runs(figures.runs)
     if figures.tenants is not None:
         yield "tenants", "Tenants", tenants.show(figures.tenants)
+    if figures.limits is not None:
+        yield "limits", "Limits", limits.show(figures.limits)
     if figures.failures is not None:
         yield "failures", "Failures", troubles.show_failures(figures.failures)
     if figures.schedules is not None:

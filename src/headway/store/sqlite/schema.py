@@ -63,6 +63,9 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     ) STRICT;
     CREATE INDEX results_by_time ON results(until_ms);
     """,
+    # 3. No table is new, but history tells of limits: versions that do not know such
+    #    events must not open it.
+    "",
 )
 RESULTS_SINCE: Final = 2
 """The version that brought results."""
