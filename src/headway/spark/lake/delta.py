@@ -273,7 +273,8 @@ def filesystem(path: str) -> tuple[Any, str]:
 
 def _uri(path: str) -> str:
     if "://" in path:
-        return path
+        # Hadoop has a name of its own for it.
+        return f"s3://{path[6:]}" if path.startswith("s3a://") else path
     from pathlib import Path
 
     return Path(path).absolute().as_uri()
