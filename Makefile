@@ -4,8 +4,8 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run pipeline test test-long sim crash check fix bench bench-backlog bench-spark docs setup \
-  constraints clean
+.PHONY: help run pipeline test test-long sim crash check fix bench bench-backlog bench-spark \
+  screenshots docs setup constraints clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -67,6 +67,10 @@ bench-backlog: ## Measure ten million waiting jobs: memory, restart, starts (lon
 bench-spark: ## Measure the data pipeline on Spark (FULL=--full for 50 million events)
 	$(READY) all
 	@$(BIN)/python -m benchmarks.run spark $(FULL)
+
+screenshots: ## Take pictures of the dashboard off a live server (needs Chromium)
+	$(READY) test
+	@$(BIN)/python -m tools.screenshots
 
 docs: ## Write the generated pages again and build the site in site/
 	$(READY) docs

@@ -27,6 +27,7 @@ as `"2026-11-27T08:00:00Z"`. Fields in bold must be there. Every route can also 
 """
 NAMES = {
     "attempt": "a1",
+    "file": "style.css",
     "id": "$job",
     "key": "order-17",
     "kind": "send_mail",
@@ -172,6 +173,9 @@ def kind(schema: Schema) -> str:
     if "const" in schema:
         return f"`{schema['const']}`"
     match schema.get("type"):
+        case "array" if "prefixItems" in schema:
+            parts = ", ".join(kind(one) for one in schema["prefixItems"])
+            return f"list: {parts}"
         case "array":
             return f"list of {kind(schema.get('items', {}))}"
         case "object":

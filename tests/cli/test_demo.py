@@ -60,6 +60,9 @@ def test_it_ends_by_itself_with_figures_that_the_store_confirms(tmp_path: Path) 
     assert err == ""
     url = re.search(r"serves at (http://127\.0\.0\.1:\d+)", out)
     assert url is not None
+    welcome, _, rest = out.partition(f"The dashboard: {url[1]}/\n")
+    assert welcome.endswith("Ctrl-C ends it.\n\n")
+    assert rest.strip()
     assert processes(url[1], str(data)) == []
     rows = re.findall(
         r"^(payment|default|webhook) +\d+ (?:s|min) +([\d,]+) +([\d.]+) %",

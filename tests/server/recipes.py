@@ -152,6 +152,12 @@ RECIPES = {
         lambda served, admin: Target(staged(served, admin)), hidden=404
     ),
     "GET /v1/running": Recipe(lambda *_: Target(f"/v1/running?queue={QUEUE}")),
+    "GET /v1/workers": Recipe(lambda *_: Target(f"/v1/workers?queue={QUEUE}")),
+    "GET /v1/acts": Recipe(lambda *_: Target(f"/v1/acts?queue={QUEUE}")),
+    "GET /v1/ranking": Recipe(lambda *_: Target("/v1/ranking"), hidden=200),
+    "GET /v1/me": Recipe(lambda *_: Target("/v1/me"), hidden=200),
+    "GET /v1/live": Recipe(lambda *_: Target("/v1/live"), hidden=200),
+    "GET /v1/trends": Recipe(lambda *_: Target("/v1/trends"), hidden=200),
     "GET /v1/autoscale": Recipe(lambda *_: Target(f"/v1/autoscale?queues={QUEUE}")),
     "POST /record": Recipe(lambda *_: Target("/record", {"payload": "x"})),
     "GET /record": Recipe(lambda *_: Target("/record")),

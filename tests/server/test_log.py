@@ -11,6 +11,7 @@ from typing import Any
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.owner import Ask
 from headway.search.finder import Finder
+from headway.server.acts import Acts
 from headway.server.app import App
 from headway.server.call import Call, Facilities
 from headway.server.callbacks import CallbackFile, Callbacks
@@ -22,6 +23,7 @@ from headway.server.log import Watcher
 from headway.server.past import Past
 from headway.server.plans import Plan
 from headway.server.problems import of_error
+from headway.server.pulse import Pulse
 from headway.server.routing import Route, Router
 from headway.server.scopes import Bearer, Verb
 from headway.server.writes import Writes
@@ -204,6 +206,8 @@ def test_a_handler_that_breaks_tells_no_value_to_log_or_caller() -> None:
             Past(nowhere, "p1"),
             callbacks,
             Writes(nowhere, desk),
+            Acts(nowhere, Watcher("info", stream), asyncio.get_running_loop()),
+            Pulse(desk, Watcher("info", stream).broken),
             "default",
         )
         app = App(Router([route]), desk, guard, facilities, Watcher("info", stream))

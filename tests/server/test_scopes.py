@@ -17,9 +17,9 @@ from tests.server.recipes import QUEUE, RECIPES, Target
 VERBS: list[Verb] = [verb for verb in Verb if verb.is_scope]
 PATTERNS = (QUEUE, QUEUE[:3] + "*", "other", "oth*", "*")
 COVERING = (QUEUE, QUEUE[:3] + "*", "*")
-OPEN = {"/livez", "/readyz", "/openapi.json"}
+OPEN = {"/livez", "/readyz", "/openapi.json", "/", "/dashboard/{file}"}
 SIGNED = {"/v1/callbacks/{source}", "/v1/callbacks/{source}/{key}"}
-FILLED = {"queue": QUEUE, "id": "p1_999"}
+FILLED = {"queue": QUEUE, "id": "p1_999", "file": "app.js"}
 QUEUES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
 
 
@@ -86,7 +86,7 @@ def test_every_route_without_a_queue_in_its_path_has_a_recipe() -> None:
     assert wanted == set(RECIPES), "tests/server/recipes.py says how to decide these"
 
 
-def test_nothing_is_open_but_health_and_the_description() -> None:
+def test_nothing_is_open_but_health_the_description_and_files_without_data() -> None:
     assert {route.path for route in ROUTES if route.verb is Verb.OPEN} == OPEN
 
 

@@ -30,13 +30,15 @@ class Backlog(msgspec.Struct, frozen=True):
         return self.seen >= self.ready
 
 
-def backlog(queue: Queue, slo_ms: int, now_ms: int) -> Backlog:
+def backlog(
+    queue: Queue, slo_ms: int, now_ms: int, looked_at: int = LOOKED_AT
+) -> Backlog:
     """Looks and changes nothing; a lane of any length takes some milliseconds."""
     ready = seen = late = oldest_ms = waited_ms = 0
     for lanes in (queue.lanes, queue.exempt):
         lane = lanes.get(slo_ms)
         if lane is not None and lane.ready:
-            more = _in_memory(lane, now_ms)
+            more = _in_memory(lane, now_ms, looked_at)
             ready += lane.ready
             seen += more.seen
             late += more.late
@@ -45,7 +47,7 @@ def backlog(queue: Queue, slo_ms: int, now_ms: int) -> Backlog:
     return Backlog(ready, seen, oldest_ms, late, waited_ms)
 
 
-def _in_memory(lane: Lane, now_ms: int) -> Backlog:
+def _in_memory(lane: Lane, now_ms: int, looked_at: int) -> Backlog:
     queue_ms = lane.queue.gate.time(now_ms)
     slo_ms = lane.slo_ms
     turns = [
@@ -54,7 +56,7 @@ def _in_memory(lane: Lane, now_ms: int) -> Backlog:
         for turn in strand.turns.values()
         if turn.count
     ]
-    each = max(1, LOOKED_AT // max(1, len(turns)))
+    each = max(1, looked_at // max(1, len(turns)))
     seen = late = oldest_ms = waited_ms = 0
     for turn in turns:
         rule = turn.tenancy.rule

@@ -99,6 +99,8 @@ class Cancel(msgspec.Struct, eq=False):
 
 class Redrive(msgspec.Struct, eq=False):
     seq: int
+    payload: bytes | None = None
+    """What its next attempts are given in place of what they were given so far."""
 
 
 class Purge(msgspec.Struct, eq=False):

@@ -72,6 +72,8 @@ def redrive(book: Book, command: Redrive, now_ms: int) -> Changed:
     job.is_cancel_requested = False
     job.is_cleared = False
     job.reply = None
+    if command.payload is not None:
+        life.replace_payload(job, command.payload)
     job.run_at_ms = now_ms
     job.started_ms = 0
     job.expires_ms = now_ms + _lifetime_ms(queue, job.spec)

@@ -11,19 +11,19 @@ from typing import Final, TypeVar
 import msgspec
 
 from headway.core.book import Book
-from headway.core.bulk import EVERYTHING, SEQ_MAX, Filter, check_filter
+from headway.core.bulk import EVERYTHING, Filter, check_filter
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
-from headway.core.defaults import TIME_MAX_MS
 from headway.core.errors import BadValue, RuleBroken
 from headway.core.gate import BLOCKED, PAUSED
 from headway.core.lane import Lane
 from headway.core.limits import Gauge, RateGauge
 from headway.core.queue import Queue
 from headway.runtime import scanning
+from headway.runtime.ranking import Ranking, RankingPage, is_holding, rank
 from headway.runtime.scanning import Most
 from headway.runtime.views import JobView, QueueCounts, counts_of, job_view
-from headway.store.port import START, Position, Store
+from headway.store.port import Store
 
 K = TypeVar("K", str, int, tuple[str, str])
 PAGE_MAX: Final = 1_000
@@ -80,11 +80,17 @@ class ListDead(msgspec.Struct, eq=False):
 
 
 class ListRunning(msgspec.Struct, eq=False):
-    """Asks for jobs that are leased, or wait for a reply. Answered by a JobList."""
+    """Asks for jobs that are leased, or wait for a reply. Answered by a JobList.
+
+    `holding` is a limit and a value of it, of which the jobs hold units.
+    """
 
     queue: str | None = None
     after: int = 0
     limit: int = 100
+    worker: str | None = None
+    is_waiting: bool | None = None
+    holding: tuple[str, str] | None = None
 
 
 class LaneView(msgspec.Struct, frozen=True):
@@ -187,8 +193,18 @@ Listing = (
     | ListSchedules
     | ListDead
     | ListRunning
+    | Ranking
 )
-Page = QueueList | QueueView | TenantList | KindList | ScheduleList | DeadList | JobList
+Page = (
+    QueueList
+    | QueueView
+    | TenantList
+    | KindList
+    | ScheduleList
+    | DeadList
+    | JobList
+    | RankingPage
+)
 
 
 class Lister:
@@ -223,6 +239,8 @@ class Lister:
                 return self._dead(query)
             case ListRunning():
                 return self._running(query)
+            case _:
+                return rank(self._book, query, now_ms)
 
     def _queues(self, query: ListQueues) -> QueueList:
         names = (name for name in self._book.queues if name > query.after)
@@ -279,7 +297,7 @@ class Lister:
     def _dead(self, query: ListDead) -> DeadList:
         self._book.queue(query.queue)
         check_filter(query.filter)
-        after = _position(query.after)
+        after = scanning.position(query.after)
         most = Most(query.limit, SCANNED_MAX)
         found = scanning.dead(self._store, query.queue, query.filter, after, most)
         cursor = None if found.is_end else found.cursor
@@ -290,15 +308,20 @@ class Lister:
 
     def _running(self, query: ListRunning) -> JobList:
         book = self._book
-        if query.queue is None:
-            queues: Iterable[Queue] = book.queues.values()
-        else:
+        queues: Iterable[Queue] = book.queues.values()
+        if query.queue is not None:
             queues = (book.queue(query.queue),)
         waiting = chain.from_iterable(queue.replies.waiting for queue in queues)
         seqs = (
             job.seq
-            for job in chain(book.leases.values(), waiting)
-            if job.seq > query.after and query.queue in (None, job.queue)
+            for job in chain(
+                () if query.is_waiting else book.leases.values(),
+                () if query.is_waiting is False else waiting,
+            )
+            if job.seq > query.after
+            and query.queue in (None, job.queue)
+            and query.worker in (None, job.worker)
+            and (query.holding is None or is_holding(job, *query.holding))
         )
         found, after = _first(seqs, query.limit)
         return JobList([job_view(book.jobs[seq]) for seq in found], after)
@@ -360,19 +383,3 @@ def _limit_view(gauge: Gauge, now_ms: int) -> LimitView:
     else:
         used, most = gauge.used, gauge.max
     return LimitView(gauge.limit, gauge.value, used, most)
-
-
-def _position(after: str) -> Position:
-    """The place of the last dead letter of a page, as its answer told it."""
-    if not after:
-        return START
-    died, _, seq = after.partition("-")
-    if (
-        died.isdecimal()
-        and seq.isdecimal()
-        and len(after) <= 40
-        and int(died) <= TIME_MAX_MS
-        and int(seq) <= SEQ_MAX
-    ):
-        return Position(int(died), 0, int(seq))
-    raise BadValue("after", after, "is not what an earlier answer said")

@@ -45,6 +45,9 @@ class Histogram(msgspec.Struct, frozen=True):
     """The sum of all values."""
 
 
+_UNTOLD: Final = Histogram((), 0.0)
+
+
 class LaneMeasures(msgspec.Struct, frozen=True, kw_only=True):
     """One lane. Counters begin with 0 when an owner does."""
 
@@ -152,17 +155,26 @@ class Sized(Protocol):
 
 
 def snapshot(
-    partition: Partition, meter: Meter, waits: Waits, bounds: Bounds, store: object
+    partition: Partition,
+    meter: Meter,
+    waits: Waits,
+    bounds: Bounds,
+    store: object,
+    *,
+    is_brief: bool = False,
 ) -> Measures:
-    """Everything as it stands after the last commit."""
+    """Everything as it stands after the last commit.
+
+    A brief one leaves out limits, and how waits and runs are spread.
+    """
     book = partition.book
     shared = book.shared
     stored = store.sizes() if isinstance(store, Sized) else (0, 0)
     return Measures(
         at_ms=partition.now_ms,
-        lanes=_lanes(book, meter, waits),
+        lanes=_lanes(book, meter, waits, is_brief=is_brief),
         queues=_queues(book, meter),
-        limits=_limits(book),
+        limits=() if is_brief else _limits(book),
         commits=CommitMeasures(
             commits=meter.commits,
             rows=meter.commit_rows,
@@ -182,7 +194,9 @@ def snapshot(
     )
 
 
-def _lanes(book: Book, meter: Meter, waits: Waits) -> tuple[LaneMeasures, ...]:
+def _lanes(
+    book: Book, meter: Meter, waits: Waits, *, is_brief: bool
+) -> tuple[LaneMeasures, ...]:
     """Every lane that is there or was; beyond a number of them, as one."""
     keys = dict.fromkeys(meter.rows)
     keys.pop(OTHER, None)
@@ -191,9 +205,9 @@ def _lanes(book: Book, meter: Meter, waits: Waits) -> tuple[LaneMeasures, ...]:
             keys[queue.name, slo_ms] = None
     named = list(keys)
     own, others = named[: LANES_MAX - 1], named[LANES_MAX - 1 :]
-    told = [_lane(meter, key, waits.of(*key)) for key in own]
+    told = [_lane(meter, key, waits.of(*key), is_brief) for key in own]
     if others or OTHER in meter.rows:
-        told.append(_lane(meter, OTHER, waits.together(others)))
+        told.append(_lane(meter, OTHER, waits.together(others), is_brief))
     return tuple(told)
 
 
@@ -237,7 +251,9 @@ def _limits(book: Book) -> tuple[LimitMeasures, ...]:
     return tuple(told)
 
 
-def _lane(meter: Meter, key: tuple[str, int], waiting: LaneWait) -> LaneMeasures:
+def _lane(
+    meter: Meter, key: tuple[str, int], waiting: LaneWait, is_brief: bool
+) -> LaneMeasures:
     row = meter.rows.get(key, _NO_ROW)
     mean, square = meter.rates.get(key, _NO_RATES).moments()
     # The first ten are told by name, the others as what they add up to.
@@ -246,8 +262,8 @@ def _lane(meter: Meter, key: tuple[str, int], waiting: LaneWait) -> LaneMeasures
         queue=key[0],
         slo_ms=key[1],
         **counts,
-        wait=_durations(row, WAIT, row[WAIT_SUM]),
-        run=_durations(row, RUN, row[RUN_SUM]),
+        wait=_UNTOLD if is_brief else _durations(row, WAIT, row[WAIT_SUM]),
+        run=_UNTOLD if is_brief else _durations(row, RUN, row[RUN_SUM]),
         per_s=meter.per_s(key),
         run_ms=mean,
         run_sq_ms=square,

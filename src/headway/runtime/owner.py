@@ -51,7 +51,7 @@ from headway.runtime.views import (
     leased_job,
     look,
 )
-from headway.runtime.waiting import Waits
+from headway.runtime.waiting import BRIEF, Waits
 from headway.runtime.writes import ListWrites, ShowWrite, WriteList, look_at_writes
 from headway.store.errors import Corrupt
 from headway.store.port import Store
@@ -240,10 +240,20 @@ class Owner:
         partition, meter = self.partition, self.meter
         now_ms = partition.now_ms
         meter.roll(now_ms)
-        waits = Waits(partition.book, now_ms, self._reading.heads)
+        if query.is_brief:
+            waits = Waits(partition.book, now_ms, looked_at=BRIEF)
+        else:
+            waits = Waits(partition.book, now_ms, self._reading.heads)
         if isinstance(query, Autoscale):
             return advise(partition.book, meter, waits, query, now_ms)
-        return snapshot(partition, meter, waits, self._bounds, self._store)
+        return snapshot(
+            partition,
+            meter,
+            waits,
+            self._bounds,
+            self._store,
+            is_brief=query.is_brief,
+        )
 
     def _decide(
         self,

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from headway.core.bulk import Cursor, Filter, matches
+from headway.core.bulk import SEQ_MAX, Cursor, Filter, matches
+from headway.core.defaults import TIME_MAX_MS
+from headway.core.errors import BadValue
 from headway.core.job import Job
 from headway.core.states import JobState
 from headway.runtime.records import died_ms, place_of_dead, unpack_job
@@ -189,3 +191,19 @@ def _position(row: Row) -> Position:
 
 def _at(row: Row, *, has_met: bool = False) -> Cursor:
     return Cursor(row[1], row[2], *_position(row), has_met)
+
+
+def position(after: str) -> Position:
+    """The place of the last dead letter of a page, as its answer told it."""
+    if not after:
+        return START
+    died, _, seq = after.partition("-")
+    if (
+        died.isdecimal()
+        and seq.isdecimal()
+        and len(after) <= 40
+        and int(died) <= TIME_MAX_MS
+        and int(seq) <= SEQ_MAX
+    ):
+        return Position(int(died), 0, int(seq))
+    raise BadValue("after", after, "is not what an earlier answer said")

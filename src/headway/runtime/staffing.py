@@ -9,6 +9,7 @@ from headway.core.capacity import Figures, LaneFigures, QueueFigures, wanted
 from headway.core.config import Concurrency, Limit, Rate, Shares
 from headway.core.errors import BadValue, RuleBroken
 from headway.core.queue import Queue
+from headway.runtime.folding import LANES_MAX, folded
 from headway.runtime.meter import Meter, Rates
 from headway.runtime.views import Autoscale, View
 from headway.runtime.waiting import Waits
@@ -54,6 +55,8 @@ def figures(
         told.append(_queue(queue, own))
     # Who waits may serve other queues, too, but is free for these.
     slots = sum(queue.leased for queue in queues) + book.shared.ledger.idle
+    if len(lanes) > LANES_MAX:
+        lanes, told = folded(lanes, told)
     return Figures(lanes=tuple(lanes), queues=tuple(told), slots=slots)
 
 

@@ -132,6 +132,9 @@ class Count(msgspec.Struct, eq=False):
 class Measure(msgspec.Struct, eq=False):
     """Asks for everything in numbers. Answered by Measures."""
 
+    is_brief: bool = False
+    """By a look at memory alone, and at few jobs of each lane: for those who ask often."""
+
 
 class Autoscale(msgspec.Struct, eq=False):
     """Asks how many worker slots some queues want, or all. Answered by Wanted."""
@@ -139,6 +142,8 @@ class Autoscale(msgspec.Struct, eq=False):
     queues: tuple[str, ...] | None = None
     start_ms: int = START_MS
     """How long a new worker takes to be there."""
+    is_brief: bool = False
+    """As above."""
 
 
 Query = Show | Explain | Count | ReadHistory | Follow | Measure | Autoscale

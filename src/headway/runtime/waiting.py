@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from headway.core.backlog import backlog
+from headway.core.backlog import LOOKED_AT, backlog
 from headway.core.book import Book
 from headway.core.job import Job
 from headway.core.lane import Lane
@@ -16,6 +16,9 @@ HEADS_MAX: Final = 4_096
 """Turns whose first job is read from the store for one answer, over all lanes."""
 HEADS_EACH: Final = 256
 """The same for one lane."""
+
+BRIEF: Final = 1_000
+"""Jobs of a lane that are looked at for a brief answer."""
 
 Heads = Callable[[Lane, int], list[Job]]
 """From a lane to the first job of so many of its turns, as the store has them."""
@@ -35,6 +38,9 @@ class LaneWait(msgspec.Struct, frozen=True, kw_only=True):
     """All of them are in memory: nothing is merely at least so."""
 
 
+_NOTHING: Final = LaneWait()
+
+
 class Waits:
     """Answers by lane; reads from the store, within bounds, what memory does not hold.
 
@@ -42,17 +48,24 @@ class Waits:
     last may have older ones, and of more turns than are read one may.
     """
 
-    def __init__(self, book: Book, now_ms: int, heads: Heads | None = None) -> None:
+    def __init__(
+        self,
+        book: Book,
+        now_ms: int,
+        heads: Heads | None = None,
+        looked_at: int = LOOKED_AT,
+    ) -> None:
         self._book = book
         self._now_ms = now_ms
         self._heads = heads
+        self._looked_at = looked_at
         self._left = HEADS_MAX
 
     def of(self, name: str, slo_ms: int) -> LaneWait:
         queue = self._book.queues.get(name)
-        if queue is None:
-            return LaneWait()
-        told = backlog(queue, slo_ms, self._now_ms)
+        if queue is None or not queue.ready:
+            return _NOTHING
+        told = backlog(queue, slo_ms, self._now_ms, self._looked_at)
         oldest_ms, late = told.oldest_ms, told.late
         if not told.is_whole:
             for job in self._stored(queue, slo_ms):

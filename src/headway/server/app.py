@@ -11,11 +11,12 @@ from typing import Any, Final, Protocol
 from headway.core.errors import RuleBroken
 from headway.runtime.errors import OwnerStopped, RuntimeFailure
 from headway.server import bodies
+from headway.server.acted import act_of, reason_of
 from headway.server.call import Call, Facilities
 from headway.server.desk import Asking, Desk
 from headway.server.guard import Guard
 from headway.server.http.message import Request, Response
-from headway.server.plans import Asked, Plan
+from headway.server.plans import Asked, Awaited, Plan, Waiting
 from headway.server.problems import Refused, of_error
 from headway.server.routing import NDJSON, Found, Router
 from headway.wire.values import QUEUE
@@ -89,6 +90,8 @@ class App:
             call.require(route.verb, queue)
         elif not bearer.may_some(route.verb):
             raise Refused("forbidden", f"{route.verb} is not allowed on any queue")
+        if route.is_reasoned:
+            call.reason = reason_of(call)
         if route.is_body_late:
             call.late_body = partial(_body, request, found)
         elif found.decoder is not None:
@@ -111,6 +114,16 @@ class App:
             answering.then(plan.then, got)
 
         return self._desk.ask(plan.asks, answered)
+
+    def is_noted(self, call: Call, response: Response) -> bool:
+        """Whether an operator has changed something by this call."""
+        is_trial = getattr(call.body, "preview", False)
+        is_act = call.route.is_act or call.reason
+        return bool(is_act) and response.status < 300 and not is_trial
+
+    def note(self, call: Call, then: Callable[[], None]) -> None:
+        """Writes down who has done what, and goes on when it is written."""
+        self._facilities.acts.note(act_of(call), then)
 
     def _turned(self, answer: Any) -> None:
         """The owner has stopped since the last answer, or is there again."""
@@ -143,7 +156,7 @@ class Answering:
         self._request = request
         self._tell = tell
         self._call: Call | None = None
-        self._asking: Asking | None = None
+        self._asking: Waiting | None = None
         self._is_abandoned = False
         self._began_s = time.perf_counter()
 
@@ -175,12 +188,33 @@ class Answering:
             plan = of_error(plan)
         if isinstance(plan, Response):
             self._app.seen(self._request, self._call, plan, self._began_s)
-            if not self._is_abandoned:
-                self._tell(plan)
+            if self._call is not None and self._app.is_noted(self._call, plan):
+                self._app.note(self._call, partial(self._give, plan))
+            else:
+                self._give(plan)
         elif isinstance(plan, Asked):
             self._asking = self._app.ask(plan, self)
+        elif isinstance(plan, Awaited):
+            self._wait(plan)
         else:
             self._app.run_in_thread(plan.work, self)
+
+    def _give(self, response: Response) -> None:
+        if not self._is_abandoned:
+            self._tell(response)
+
+    def _wait(self, plan: Awaited) -> None:
+        def over(following: Plan) -> None:
+            self._asking = None
+            self.step(following)
+
+        try:
+            waiting = plan.begin(over)
+        except Exception as error:
+            self.step(error)
+            return
+        if waiting.is_waiting:
+            self._asking = waiting
 
     @property
     def is_waiting(self) -> bool:

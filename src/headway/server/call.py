@@ -6,12 +6,14 @@ from typing import Any, Final
 import msgspec
 
 from headway.search.finder import Finder
+from headway.server.acts import Acts
 from headway.server.bodies import convert
 from headway.server.callbacks import Callbacks
 from headway.server.http.message import Request, Response
 from headway.server.ids import Ids
 from headway.server.past import Past
 from headway.server.problems import Refused
+from headway.server.pulse import Pulse
 from headway.server.routing import Route
 from headway.server.scopes import Bearer, Verb
 from headway.server.writes import Writes
@@ -27,6 +29,8 @@ class Facilities(msgspec.Struct):
     past: Past
     callbacks: Callbacks
     writes: Writes
+    acts: Acts
+    pulse: Pulse
     default_queue: str
     """The queue of the four simple endpoints."""
     describe: Callable[[], bytes] = bytes
@@ -40,9 +44,11 @@ class Call:
     __slots__ = (
         "bearer",
         "body",
+        "concerns",
         "facilities",
         "late_body",
         "params",
+        "reason",
         "request",
         "route",
     )
@@ -63,6 +69,10 @@ class Call:
         self.body: Any = None
         self.late_body: Callable[[], Any] = bytes
         """Reads a body that takes its time."""
+        self.concerns = ""
+        """The queue of what it is about, where the path does not name it."""
+        self.reason = ""
+        """Why the caller acts, if they say so."""
 
     @property
     def ids(self) -> Ids:

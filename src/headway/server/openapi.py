@@ -10,6 +10,7 @@ import msgspec
 from headway.server.problems import CODES, KIND
 from headway.server.routing import NDJSON, Route
 from headway.server.scopes import Verb
+from headway.wire.live import REASON, REASON_MAX, REASON_PATTERN
 from headway.wire.problems import Problem
 from headway.wire.values import END, QUEUE, TEXT
 
@@ -39,6 +40,7 @@ _TAGS: Final = {
     "operations": "Bulk operations and capacity.",
     "history": "Everything that happened, by number, for those who read all of it.",
     "records": "One simple queue by four endpoints.",
+    "dashboard": "The dashboard, and what it alone asks for.",
     "about": "Health, metrics and this description.",
 }
 
@@ -49,7 +51,7 @@ def describe(routes: Iterable[Route]) -> bytes:
     types = [Problem]
     for route in routes:
         kinds = (route.body, *route.answers.values())
-        types += [kind for kind in kinds if kind and not isinstance(kind, str)]
+        types += [kind for kind in kinds if kind and not isinstance(kind, str | tuple)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     by_type = dict(zip(map(_key, types), schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
@@ -84,7 +86,7 @@ def _key(kind: Any) -> int:
 
 def _operation(route: Route, schemas: Mapping[int, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "operationId": _operation_id(route),
+        "operationId": route.operation,
         "summary": route.summary,
         "tags": [route.tag],
         "responses": _responses(route, schemas),
@@ -94,6 +96,8 @@ def _operation(route: Route, schemas: Mapping[int, Any]) -> dict[str, Any]:
     if not route.verb.is_scope:
         found["security"] = []
     parameters = [_path_parameter(name) for name in route.names]
+    if route.is_reasoned:
+        parameters.append(_reason_parameter())
     if route.verb is Verb.SIGNED:
         parameters += [_header_parameter(name) for name in _SIGNED_BY]
     if route.query is not None:
@@ -110,18 +114,14 @@ def _operation(route: Route, schemas: Mapping[int, Any]) -> dict[str, Any]:
     return found
 
 
-def _operation_id(route: Route) -> str:
-    module = route.handler.__module__.rpartition(".")[2]
-    return f"{module}_{route.handler.__name__}"
-
-
 def _responses(route: Route, schemas: Mapping[int, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for status, kind in route.answers.items():
         answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
-        if isinstance(kind, str):
-            media = kind.partition(";")[0]
-            answer["content"] = {media: {"schema": {"type": "string"}}}
+        if isinstance(kind, str | tuple):
+            kinds = (kind,) if isinstance(kind, str) else kind
+            text = {"schema": {"type": "string"}}
+            answer["content"] = {one.partition(";")[0]: text for one in kinds}
         elif kind is not None:
             answer["content"] = {"application/json": {"schema": schemas[_key(kind)]}}
         found[str(status)] = answer
@@ -158,6 +158,22 @@ def _path_parameter(name: str) -> dict[str, Any]:
 def _header_parameter(name: str) -> dict[str, Any]:
     schema = {"type": "string", "minLength": 1}
     return {"name": name, "in": "header", "required": True, "schema": schema}
+
+
+def _reason_parameter() -> dict[str, Any]:
+    text = "Why it is done, percent-encoded: kept beside who did it, and when."
+    schema = {
+        "type": "string",
+        "pattern": REASON_PATTERN,
+        "maxLength": 9 * REASON_MAX,
+    }
+    return {
+        "name": REASON,
+        "in": "header",
+        "required": False,
+        "description": text,
+        "schema": schema,
+    }
 
 
 def _query_parameters(kind: Any) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """What a handler answers: a response, or what has to be asked before there is one."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -28,7 +28,26 @@ class InThread(msgspec.Struct):
     work: Callable[[], "Plan"]
 
 
-Plan = Response | Asked | InThread
+class Waiting(Protocol):
+    """Something that is under way, and may be given up."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """It waits for what may be long in coming."""
+        ...
+
+    def abandon(self) -> None:
+        """Nobody wants to know any more."""
+        ...
+
+
+class Awaited(msgspec.Struct):
+    """Begin to wait; whoever has the next plan gives it to the function, once."""
+
+    begin: Callable[[Callable[["Plan"], None]], Waiting]
+
+
+Plan = Response | Asked | InThread | Awaited
 
 
 def good(answer: Any) -> Any:

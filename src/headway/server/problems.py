@@ -47,6 +47,7 @@ CODES: Final = {
     "write_conflict": Code(409, "The write is not what it is said to be"),
     "no_share": Code(409, "A label value has no share of a share limit"),
     "wrong_state": Code(409, "The state of the job does not allow this"),
+    "simulation_stopped": Code(409, "The simulation was too large to go on"),
     "history_dropped": Code(410, "These events are kept no more"),
     "too_large": Code(413, "The body or a payload is too large"),
     "uri_too_long": Code(414, "The target is too long"),
@@ -60,6 +61,7 @@ CODES: Final = {
     "stopped": Code(503, "The partition is not served: the outcome is unknown"),
     "not_indexed": Code(503, "The index of jobs is not there yet"),
     "search_busy": Code(503, "The search took too long"),
+    "simulation_busy": Code(503, "Another simulation runs already"),
 }
 """Codes never change their meaning."""
 

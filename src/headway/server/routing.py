@@ -42,6 +42,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """The content type of the body does not matter."""
     is_body_late: bool = False
     """The body is long, and read by the handler, in a thread."""
+    is_unwritten: bool = False
+    """Programs do this all the time: it is not kept who did."""
     query: Any = None
     """A struct with the values of the query."""
     answers: Mapping[int, Any]
@@ -63,6 +65,23 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     def is_harmless(self) -> bool:
         """Whether it only looks, so that HEAD may ask it, too."""
         return self.method == "GET" and self.verb in _LOOKING
+
+    @property
+    def is_act(self) -> bool:
+        """Whether an operator acts by it: then it is written down who did."""
+        is_act = self.verb in (Verb.MANAGE, Verb.OPERATE) and self.method != "GET"
+        return is_act and not self.is_unwritten
+
+    @property
+    def is_reasoned(self) -> bool:
+        """Whether a reason may be given; a reply is an act if somebody gives one."""
+        return self.is_act or self.verb is Verb.REPLY
+
+    @property
+    def operation(self) -> str:
+        """Its name among all others."""
+        module = self.handler.__module__.rpartition(".")[2]
+        return f"{module}_{self.handler.__name__}"
 
     @property
     def names(self) -> tuple[str, ...]:

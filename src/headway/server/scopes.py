@@ -96,6 +96,11 @@ class Bearer:
             self._seen[key] = known
         return known
 
+    def patterns(self, verb: Verb) -> tuple[str, ...]:
+        """The names and beginnings of names of queues on which it is allowed."""
+        found = [scope.pattern for scope in self.scopes if scope.verb is verb]
+        return tuple(dict.fromkeys(found))
+
     def may_some(self, verb: Verb) -> bool:
         """Whether it is allowed on any queue at all."""
         return not verb.is_scope or verb in self._verbs

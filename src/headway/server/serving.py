@@ -16,6 +16,7 @@ from headway.core.config import QueueConfig
 from headway.core.errors import BadValue, RuleBroken
 from headway.runtime.door import Door
 from headway.search.finder import Finder
+from headway.server.acts import Acts
 from headway.server.app import App
 from headway.server.call import Facilities
 from headway.server.callbacks import CallbackFile, Callbacks
@@ -31,6 +32,7 @@ from headway.server.indexing import Indexing
 from headway.server.log import Watcher
 from headway.server.past import Past
 from headway.server.problems import of_http
+from headway.server.pulse import Pulse
 from headway.server.routing import Router
 from headway.server.settings import INDEX, STORE, WRITES, Settings
 from headway.server.tokens import Keyring, TokenFile
@@ -97,18 +99,21 @@ class Server:
                 loop.create_task(indexing.run()),
                 loop.create_task(feeding.run()),
                 loop.create_task(keep_house(desk)),
+                loop.create_task(facilities.pulse.run()),
             ]
             await self._stop.wait()
             self._watch.happened("stopping")
             facilities.is_stopping = True
             listener.close()
             desk.end_waits()
+            facilities.pulse.end_waits()
             connections.close()
             await self._drain(connections)
             for task in aside:
                 task.cancel()
             await asyncio.gather(*aside, return_exceptions=True)
             app.close()
+            facilities.acts.close()
             facilities.finder.close()
             facilities.past.close()
         finally:
@@ -140,6 +145,8 @@ class Server:
             past,
             callbacks,
             Writes(settings.data / WRITES, desk),
+            Acts(settings.data, self._watch, asyncio.get_running_loop()),
+            Pulse(desk, self._watch.broken),
             settings.default_queue,
             _described,
         )

@@ -194,10 +194,13 @@ def shown(view: JobView, ids: Ids) -> jobs.JobShown:
         headers=spec.headers,
         errors=errors_of(view.errors),
     )
-    if spec.is_json or is_json(spec.payload):
-        found.payload = Raw(spec.payload)
+    if view.payload is not None:
+        found.is_payload_changed = True
+    payload = spec.payload if view.payload is None else view.payload
+    if (spec.is_json and payload is spec.payload) or is_json(payload):
+        found.payload = Raw(payload)
     else:
-        found.payload_base64 = b64encode(spec.payload).decode()
+        found.payload_base64 = b64encode(payload).decode()
     return found
 
 

@@ -32,9 +32,19 @@ _UNIX: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 def load_scenario(path: Path) -> Scenario:
     """The scenario in a file; ScenarioError names file, key and value."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        shown = _one_line(str(path))
+        raise ScenarioError(f"{shown}: {error.strerror or error}") from error
+    return parse_scenario(content, path)
+
+
+def parse_scenario(content: bytes, path: Path) -> Scenario:
+    """The same of what a file of this path would hold; traces lie beside it."""
     shown = _one_line(str(path))
     try:
-        raw = tomllib.loads(path.read_bytes().decode("utf-8"))
+        raw = tomllib.loads(content.decode("utf-8"))
         fields = Table(raw, "")
         scenario = _scenario(fields, path)
         fields.close()

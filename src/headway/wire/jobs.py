@@ -148,8 +148,10 @@ class JobShown(msgspec.Struct, kw_only=True):
     labels: dict[str, str] | None = None
     headers: dict[str, str] | None = None
     payload: Raw | UnsetType = UNSET
-    """As it was sent; missing once the job has ended."""
+    """What its next attempt is given; missing once the job has ended."""
     payload_base64: str | UnsetType = UNSET
+    is_payload_changed: bool = False
+    """It is not the payload that was sent: a failed attempt or a redrive changed it."""
     errors: list[FailedAttempt] = []
 
 

@@ -3,10 +3,10 @@
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from headway.wire.jobs import JobShown, NewJob
-from headway.wire.values import BATCH_MAX, Moment, Name, Token
+from headway.wire.values import BATCH_MAX, Base64, Moment, Name, Token
 
 
 class DeadFilter(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -32,6 +32,13 @@ class DeadBody(msgspec.Struct, forbid_unknown_fields=True):
     """Jobs a second at most."""
     preview: bool = False
     """Changes nothing and answers what would be met."""
+
+
+class RedriveBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A payload for the next attempts, in place of the old one."""
+
+    payload: Raw | UnsetType = UNSET
+    payload_base64: Base64 | None = None
 
 
 class PurgeBody(msgspec.Struct, forbid_unknown_fields=True):

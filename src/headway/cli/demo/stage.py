@@ -221,7 +221,8 @@ def _welcome(url: str, held: str) -> str:
         f"  headway why {held}\n"
         "  headway dead list webhook\n"
         "  headway pause webhook; headway resume webhook\n"
-        "Ctrl-C ends it.\n"
+        "Ctrl-C ends it.\n\n"
+        f"The dashboard: {url}/\n"
     )
 
 

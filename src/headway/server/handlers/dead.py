@@ -16,7 +16,7 @@ from headway.server.handlers.sight import visible
 from headway.server.plans import Plan, ask
 from headway.server.routing import Route
 from headway.server.scopes import Verb
-from headway.server.shapes import moment_ms, shown
+from headway.server.shapes import content_of, moment_ms, shown
 from headway.wire import operations as wire
 from headway.wire.queues import Done
 from headway.wire.values import Moment, Name, Token
@@ -76,12 +76,17 @@ def purge(call: Call) -> Plan:
 
 
 def redrive_one(call: Call) -> Plan:
-    """Put one dead letter back, with fresh attempts."""
+    """Put one dead letter back, with fresh attempts.
+
+    With a payload its next attempts are given that one.
+    """
     seq = call.ids.seq(call.params["id"])
+    body: wire.RedriveBody = call.body or wire.RedriveBody()
+    payload = content_of(body.payload, body.payload_base64)
 
     def told(view: JobView) -> Plan:
         visible(call, view.queue, Verb.MANAGE)
-        return ask(Redrive(seq), lambda _: answer(Done()))
+        return ask(Redrive(seq, payload), lambda _: answer(Done()))
 
     return ask(Show(seq), told)
 
@@ -157,6 +162,9 @@ ROUTES: Final = (
         verb=Verb.MANAGE,
         is_queue_checked=False,
         tag="dead",
+        body=wire.RedriveBody,
+        is_body_needed=False,
+        example={"payload": {"to": "ada"}},
         answers={200: Done},
         problems=("unknown_job", "wrong_state", "queue_full"),
     ),

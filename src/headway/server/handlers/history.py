@@ -125,6 +125,7 @@ ROUTES: Final = (
         _READER_PATH,
         follow,
         Verb.OPERATE,
+        is_unwritten=True,
         body=wire.ReaderBody,
         answers={200: wire.ReaderTold},
         example={"partition": "p1", "position": 1},

@@ -1,8 +1,9 @@
 """Bulk operations under way, and jobs that are running."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 from headway.core.bulk import BulkView
 from headway.core.commands import StopBulk
@@ -16,11 +17,17 @@ from headway.server.routing import Route
 from headway.server.scopes import Verb
 from headway.server.shapes import shown
 from headway.wire import operations as wire
-from headway.wire.values import QueueName, Token
+from headway.wire.values import Name, QueueName, Token
 
 
 class RunningQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     queue: QueueName | None = None
+    worker: Name | None = None
+    state: Literal["leased", "waiting"] | None = None
+    holding: Name | None = None
+    """Only jobs that hold units of this limit; the queue has to be named..."""
+    value: Annotated[str, Meta(max_length=256)] = ""
+    """...and which value of it, if it is one for each value of something."""
     after: Token | None = None
     """The `next` of the page before."""
     limit: PageSize = 100
@@ -61,7 +68,17 @@ def running(call: Call) -> Plan:
         following = None if found.next is None else call.ids.job(found.next)
         return answer(wire.JobPage(jobs, following))
 
-    return ask(ListRunning(query.queue, after, query.limit), told)
+    return ask(
+        ListRunning(
+            query.queue,
+            after,
+            query.limit,
+            query.worker,
+            None if query.state is None else query.state == "waiting",
+            None if query.holding is None else (query.holding, query.value),
+        ),
+        told,
+    )
 
 
 def operation(view: BulkView) -> wire.Operation:
@@ -92,6 +109,7 @@ def _found(call: Call, verb: Verb, then: Any) -> Plan:
                 or call.bearer.may(verb, one.queue)
             ):
                 call.require(verb, one.queue)
+                call.concerns = one.queue
                 plan: Plan = then(one)
                 return plan
         raise Refused("unknown_bulk", f"there is no operation {number}")

@@ -15,6 +15,7 @@ def visible(call: Call, queue: str, verb: Verb) -> None:
     if not call.bearer.may(Verb.READ, queue) and not call.bearer.may(verb, queue):
         raise UnknownJob(f"there is no job {call.params['id']!r}")
     call.require(verb, queue)
+    call.concerns = queue
 
 
 def indexed(work: Callable[[], Plan]) -> InThread:

@@ -59,7 +59,8 @@ class Response(msgspec.Struct):
         """The bytes to send; a HEAD request gets everything but the body."""
         status = self.status
         parts = [_HEADS[status], _ALWAYS]
-        if status != 204:
+        is_bare = status in (204, 304)
+        if not is_bare:
             parts.append(b"content-type: %s\r\n" % self.kind)
             parts.append(b"content-length: %d\r\n" % len(self.body))
         parts += [b"%s: %s\r\n" % header for header in self.headers]
@@ -68,7 +69,7 @@ class Response(msgspec.Struct):
         elif is_kept:
             parts.append(b"connection: keep-alive\r\n")
         parts.append(b"\r\n")
-        if has_body and status != 204:
+        if has_body and not is_bare:
             parts.append(self.body)
         return b"".join(parts)
 
