@@ -63,7 +63,7 @@ def _child(*arguments: str) -> str:
 
 def fill(folder: str, jobs: int, tenants: int) -> None:
     """Fills the file, begins to serve it, and dies."""
-    bench = Bench(folder)
+    bench = Bench(SqliteStore(Path(folder) / "bench.db"))
     for first in range(0, jobs, 1_000):
         batch = [
             JobSpec(payload=PAYLOAD, tenant=f"t{seq % tenants}" if tenants > 1 else "")

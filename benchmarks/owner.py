@@ -21,6 +21,7 @@ from headway.core.job import JobSpec
 from headway.runtime.clock import Clock
 from headway.runtime.owner import Ask, Owner
 from headway.runtime.views import Handed
+from headway.store.port import Store
 from headway.store.sqlite.store import SqliteStore
 
 BATCH = 100
@@ -56,10 +57,10 @@ def run() -> list[Figure]:
 
 
 class Bench:
-    """An owner in a file of its own."""
+    """An owner of a store."""
 
-    def __init__(self, folder: str, limits: tuple[Limit, ...] = ()) -> None:
-        self.owner = Owner(SqliteStore(Path(folder) / "bench.db"))
+    def __init__(self, store: Store, limits: tuple[Limit, ...] = ()) -> None:
+        self.owner = Owner(store)
         self.clock: Clock = self.owner.take_over()
         self.ask(Configure(QueueConfig(name="q", limits=limits, lease_ms=3_600_000)))
 
@@ -96,13 +97,13 @@ def _cycles(
 ) -> tuple[float, float]:
     """Jobs a second, and microseconds of CPU for a job."""
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(folder, limits)
+        bench = Bench(SqliteStore(Path(folder) / "bench.db"), limits)
         batches = specs(tenants, has_labels=bool(limits))
         for _ in range(backlog // BATCH // 10):
             more = [spec for _ in range(10) for spec in next(batches)]
             bench.ask(Enqueue("q", more))
         work = list(itertools.islice(batches, jobs // BATCH))
-        cycle = _one_by_one if has_one_caller else _together
+        cycle = _one_by_one if has_one_caller else together
         began_s, cpu_s = time.perf_counter(), time.process_time()
         cycle(bench, work)
         took_s, used_s = time.perf_counter() - began_s, time.process_time() - cpu_s
@@ -110,7 +111,7 @@ def _cycles(
     return jobs / took_s, used_s / jobs * 1e6
 
 
-def _together(bench: Bench, work: list[list[JobSpec]]) -> None:
+def together(bench: Bench, work: list[list[JobSpec]]) -> None:
     tokens: list[int] = []
     for batch in work:
         asks: list[Ask] = [Enqueue("q", batch), Lease(max=BATCH)]

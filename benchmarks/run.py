@@ -22,7 +22,16 @@ from benchmarks import http_chart
 from benchmarks.figure import Figure, shown
 from tools import provenance
 
-MODULES = ("core_scale", "simulator", "timers", "owner", "http", "worker", "dashboard")
+MODULES = (
+    "core_scale",
+    "simulator",
+    "timers",
+    "owner",
+    "http",
+    "worker",
+    "postgres",
+    "dashboard",
+)
 """Modules of this folder, each with `run() -> list[Figure]`."""
 NAMED = ("backlog", "spark")
 """Those that run only when they are named: they take long."""

@@ -119,7 +119,7 @@ def _drained(folder: Path, jobs: int, queue: str, concurrency: int) -> float:
                 *("--concurrency", str(concurrency)),
             ]
             environment = {**os.environ, "BENCH_URL": address[0]}
-            look = _Look(address[0], queue)
+            look = Look(address[0], queue)
             return drain(command, folder / "worker", environment, jobs, look.is_empty)
 
 
@@ -127,7 +127,7 @@ def _do_nothing(payload: str) -> None:
     """What is called is in the worker's app, not here."""
 
 
-class _Look:
+class Look:
     """Whether a queue of a server is empty."""
 
     def __init__(self, address: str, queue: str) -> None:

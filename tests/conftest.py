@@ -1,8 +1,10 @@
-"""What all tests share: the order in which workers of a parallel run take them."""
+"""What all tests share: the order in which workers take them, and one database."""
 
 from typing import Any
 
 import pytest
+
+from tests.postgres import shared
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -15,3 +17,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return "spark" if nodeid.startswith("tests/spark/") else nodeid
 
     return OneSpark(config, log)
+
+
+def pytest_sessionfinish() -> None:
+    """The database that some tests share ends with them."""
+    shared.stop()

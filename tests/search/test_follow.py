@@ -16,7 +16,7 @@ from headway.core import events
 from headway.core.states import JobState
 from headway.runtime.views import HistoryPage
 from headway.search.finder import Finder
-from headway.search.follow import Follower
+from headway.search.follow import FileSource, Follower
 from headway.search.indexer import Indexer
 from headway.search.query import By, Search
 from headway.store.port import Batch, Segment
@@ -199,7 +199,7 @@ def test_history_that_was_dropped_is_a_gap(store: Path, index: Path) -> None:
     history = History(store)
     history.write(teller.segments[:3])
     indexer = Indexer(index)
-    follower = Follower(store, indexer)
+    follower = Follower(FileSource(store, indexer), indexer)
     step_to_the_end(follower, indexer)
     history.write(teller.segments[3:8])
     history.write(teller.segments[8:], before=8)
@@ -224,7 +224,7 @@ def test_another_store_in_the_same_place_is_indexed_anew(
             file.unlink()
         history = History(store)
         history.write(teller.segments)
-        follower = Follower(store, indexer)
+        follower = Follower(FileSource(store, indexer), indexer)
         step_to_the_end(follower, indexer)
         finder = Finder(index)
         assert {job.tenant for job in finder.search(Search()).jobs} == {f"t{number}"}
@@ -245,7 +245,7 @@ def test_a_job_that_comes_twice_is_of_another_history(store: Path, index: Path) 
     other.commit(*[events.RuleChanged(other.now_ms, "mail", "pause")] * 3)
     other.enqueue(2, tenant="other")
     History(store).write(other.segments)
-    follower = Follower(store, indexer)
+    follower = Follower(FileSource(store, indexer), indexer)
     step_to_the_end(follower, indexer)
     check_index(index, retell(numbered(other.segments)))
     follower.close()
@@ -258,7 +258,7 @@ def test_the_same_store_is_known_again(store: Path, index: Path) -> None:
         teller.enqueue()
         history.write(teller.segments[-1:], before=max(1, teller.next - 1))
         indexer = Indexer(index)
-        follower = Follower(store, indexer)
+        follower = Follower(FileSource(store, indexer), indexer)
         step_to_the_end(follower, indexer)
         follower.close()
         indexer.close()

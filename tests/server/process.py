@@ -43,7 +43,9 @@ class Answer(NamedTuple):
 class Served:
     """`headway serve` on a free port of this machine."""
 
-    def __init__(self, data: Path, *options: str) -> None:
+    def __init__(
+        self, data: Path, *options: str, environment: dict[str, str] | None = None
+    ) -> None:
         self.data = data
         self._log = data.with_name(f"{data.name}-{next(_numbers)}.log")
         with self._log.open("wb") as log:
@@ -51,7 +53,7 @@ class Served:
                 command("serve", "--data", str(data), "--port", "0", *options),
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})},
             )
         assert self._process.stdout is not None
         ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE_S)
@@ -133,6 +135,10 @@ class Served:
         rest, _ = self._process.communicate(timeout=PATIENCE_S)
         self._said += rest
         return self._process.returncode
+
+    def wait(self) -> int:
+        """Until it ends by itself."""
+        return self._process.wait(PATIENCE_S)
 
     def _connect(self) -> http.client.HTTPConnection:
         host, port = self.place

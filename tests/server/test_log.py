@@ -26,6 +26,7 @@ from headway.server.problems import of_error
 from headway.server.pulse import Pulse
 from headway.server.routing import Route, Router
 from headway.server.scopes import Bearer, Verb
+from headway.server.truth import InFile
 from headway.server.writes import Writes
 from tests.server.process import PATIENCE_S, Serve, Served, make_token
 
@@ -203,7 +204,7 @@ def test_a_handler_that_breaks_tells_no_value_to_log_or_caller() -> None:
         facilities = Facilities(
             ids,
             Finder(nowhere),
-            Past(nowhere, "p1"),
+            Past(InFile(nowhere).open_past, "p1"),
             callbacks,
             Writes(nowhere, desk),
             Acts(nowhere, Watcher("info", stream), asyncio.get_running_loop()),

@@ -7,6 +7,7 @@ from headway.store.memory import MemoryDisk, MemoryStore
 from headway.store.port import Store
 from headway.store.sqlite.options import SqliteOptions
 from headway.store.sqlite.store import SqliteStore
+from tests.postgres.shared import InPostgres
 
 
 class Place(Protocol):
@@ -56,4 +57,4 @@ class InSqlite:
         return store
 
 
-PLACES = [InMemory, InSqlite]
+PLACES = [InMemory, InSqlite, InPostgres]

@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -17,6 +18,8 @@ from hypothesis.stateful import (
 )
 
 from headway.store.port import Batch, Position, Segment, Store
+from tests.postgres import shared
+from tests.postgres.shared import InPostgres
 from tests.store.model import Model
 from tests.store.places import InMemory, InSqlite
 from tests.store.rows import Owner
@@ -152,6 +155,12 @@ class SqliteMachine(StoreMachine):
         shutil.rmtree(self.directory)
 
 
+class PostgresMachine(StoreMachine):
+    def start(self) -> None:
+        self.place = InPostgres()
+        self.owner = Owner(self.place.open())
+
+
 class SimulatedMachine(StoreMachine):
     """Here the power may be cut between two commits, and the process may die."""
 
@@ -195,6 +204,17 @@ def test_memory_store_agrees_with_the_model() -> None:
 
 def test_sqlite_store_agrees_with_the_model() -> None:
     check(SqliteMachine, 20)
+
+
+def test_postgres_store_agrees_with_the_model() -> None:
+    shared.cluster()
+    check(PostgresMachine, 10)
+
+
+@pytest.mark.long
+def test_postgres_store_agrees_with_the_model_for_long() -> None:
+    shared.cluster()
+    check(PostgresMachine, 300)
 
 
 def test_sqlite_store_agrees_with_the_model_through_crashes_and_power_cuts() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from headway.cli.database import is_database
 from headway.cli.refused import Refused, refusing
 from headway.cli.sections import example
 
@@ -24,6 +25,11 @@ def backup(file: Path, dest: Path, is_quiet: bool) -> None:
     from headway.store.sqlite.backup import back_up
 
     with refusing():
+        if is_database(str(file)):
+            raise Refused(
+                "a database is backed up by its own tools, such as pg_basebackup with "
+                "its log, or pg_dump"
+            )
         if not dest.parent.is_dir():
             raise Refused(f"{dest.parent}: no such folder")
         try:

@@ -13,6 +13,7 @@ SECTIONS: Final = {
         "bridge": "headway.cli.bridge:bridge",
         "token": "headway.cli.token:token",
         "callback": "headway.cli.callback:callback",
+        "migrate": "headway.cli.migrate:migrate",
         "verify": "headway.cli.verify:verify",
         "backup": "headway.cli.backup:backup",
     },

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from headway.cli.database import database, database_options
 from headway.cli.refused import Refused, refusing
 
 
@@ -14,8 +15,10 @@ from headway.cli.refused import Refused, refusing
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("headway-data"),
     show_default=True,
-    help="Folder for the store and the server's keys.",
+    help="Folder for the store and the server's keys; with a database, for its keys, "
+    "its search index and writes that are being published.",
 )
+@database_options
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option(
     "--port",
@@ -35,6 +38,8 @@ from headway.cli.refused import Refused, refusing
 def serve(
     *,
     data: Path,
+    store: str | None,
+    store_file: Path | None,
     host: str | None,
     port: int | None,
     certificate: Path | None,
@@ -45,20 +50,23 @@ def serve(
     """Serve the queue over HTTP.
 
     It prints its address when it answers. Without tokens it listens on this machine
-    only, and refuses any other address.
+    only, and refuses any other address. With a database, whichever server of a
+    partition is started last serves it, and the one before it stops.
     """
-    from headway.server.serving import Unsafe
+    from headway.server.serving import Replaced, Unsafe
     from headway.server.serving import serve as run
-    from headway.server.settings import Settings, from_environment
+    from headway.server.settings import Secret, Settings, from_environment
 
     with refusing():
         values = from_environment(os.environ)
+        address = database(store, store_file)
         if host is not None:
             values["host"] = host
         if port is not None:
             values["port"] = port
         settings = Settings(
             data=data,
+            store=None if address is None else Secret(address),
             certificate=certificate,
             private_key=private_key,
             hosts=allow_host,
@@ -67,5 +75,5 @@ def serve(
         )
         try:
             run(settings, lambda address: click.echo(f"headway listens on {address}"))
-        except Unsafe as error:
+        except (Unsafe, Replaced) as error:
             raise Refused(str(error)) from error

@@ -6,6 +6,7 @@ from typing import Any, Final
 import click
 import msgspec
 
+from headway.cli.database import is_database
 from headway.cli.refused import Refused, refusing
 from headway.cli.sections import example
 from headway.store.errors import NotAStore, SchemaUnknown, StoreError, StoreFailed
@@ -47,6 +48,11 @@ def verify(file: Path, **options: Any) -> None:
     and 2 if FILE can't be checked at all.
     """
     with refusing():
+        if is_database(str(file)):
+            raise Refused(
+                "a database is checked by its own tools, such as pg_amcheck; "
+                "`headway verify` checks files"
+            )
         _refuse(file, is_live=options["is_live"])
         report = _report(file, is_quiet=options["is_quiet"] or options["is_json"])
     if options["is_json"]:

@@ -1,6 +1,6 @@
 """Decisions as batches: every job that changed goes to where it now stands."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from headway.core import facts
@@ -23,7 +23,7 @@ from headway.runtime.records import (
     place_of_dead,
 )
 from headway.runtime.retention import Keeper, Reader, Retention
-from headway.store.port import DEAD, HELD, SCHEDULED, Batch, Fact, Segment
+from headway.store.port import DEAD, HELD, SCHEDULED, Batch, Entry, Fact, Segment
 
 LANE_FACT: Final = "lane"
 """The kind of the facts that say which number stands for which lane."""
@@ -97,18 +97,20 @@ class Journal:
         decision: Decision,
         now_ms: int,
         results_over: tuple[int, int] | None = None,
+        inbox: Sequence[Entry] = (),
     ) -> Batch | None:
         """The batch that makes the decision durable; None if nothing has changed.
 
         `results_over` says which results go with it, and how many at most.
         """
-        has_news = decision.events or decision.facts or decision.moved
+        has_news = decision.events or decision.facts or decision.moved or inbox
         if not has_news and not self._said and results_over is None:
             return None
         batch = Batch([], [], [], self._said, decision.keys)
         self._said = []
         batch.results = decision.results
         batch.results_over = results_over
+        batch.inbox = list(inbox)
         self._write_jobs(decision, batch, now_ms)
         for fact in decision.facts:
             kind, queue, name = fact

@@ -29,6 +29,7 @@ from headway.core.partition import Partition
 from headway.runtime.bulk import BulkList, BulkPreview, Bulks, ListBulks
 from headway.runtime.clock import Clock
 from headway.runtime.errors import OwnerStopped
+from headway.runtime.inbound import Arrivals, Inbound, Refused
 from headway.runtime.listing import Lister, Listing, Page
 from headway.runtime.measures import snapshot
 from headway.runtime.meter import Meter
@@ -56,9 +57,21 @@ from headway.runtime.writes import ListWrites, ShowWrite, WriteList, look_at_wri
 from headway.store.errors import Corrupt
 from headway.store.port import Store
 
-Ask = Command | Query | Listing | ListBulks | ListWrites | ShowWrite | Watch | EndWatch
+Ask = (
+    Command
+    | Query
+    | Listing
+    | ListBulks
+    | ListWrites
+    | ShowWrite
+    | Watch
+    | EndWatch
+    | Inbound
+)
 """What may be put to an owner."""
-Reply = Answer | Handed | View | Page | BulkPreview | BulkList | WriteList | Ended
+Reply = (
+    Answer | Handed | View | Page | BulkPreview | BulkList | WriteList | Ended | Refused
+)
 Answers = list[tuple[Ask, Reply]]
 
 _COMMON: Final = frozenset({Enqueue, Lease, Ack, Extend})
@@ -91,6 +104,7 @@ class Owner:
         self._stopped: OwnerStopped | None = None
         self.epoch = 0
         self.meter = Meter()
+        self._arrivals = Arrivals()
         self.asks: dict[int, Job] = {}
         """Jobs about which the throttler of their queue must be asked, by seq; whoever
         asks it takes them out."""
@@ -186,6 +200,8 @@ class Owner:
                     others.append(ask)
                 case Purge():
                     commands.append(self._bulks.for_purge(ask))
+                case Inbound():
+                    commands += self._arrivals.add(ask)
                 case Follow():
                     answers.append((ask, self._follow(ask)))
                 case _ if isinstance(ask, _LOOKS):
@@ -193,7 +209,7 @@ class Owner:
                 case _:
                     commands.append(ask)  # type: ignore[arg-type]
         self.meter.asked(len(commands))
-        visited = self._reading.before(asks)
+        visited = self._reading.before([*asks, *commands] if self._arrivals else asks)
         self._decide([*visited, *commands], now_ms, answers, shows)
         page = self._bulks.page(self.partition.now_ms)
         if page:
@@ -270,7 +286,9 @@ class Owner:
         decision = partition.decide(commands, now_ms)
         results = self._results
         over = results.droppable(len(decision.results), partition.now_ms)
-        batch = self._journal.write(decision, partition.now_ms, over)
+        arrivals = self._arrivals
+        entries = arrivals.entries(decision) if arrivals else ()
+        batch = self._journal.write(decision, partition.now_ms, over, entries)
         meter = self.meter
         if batch is not None:
             began = meter.stopwatch()
@@ -279,8 +297,12 @@ class Owner:
         if decision.results:
             results.written(until_ms for _, until_ms, _ in decision.results)
         meter.decided(decision, partition.now_ms)
+        if arrivals:
+            answers += arrivals.told()
         for command, answer in decision.answers:
-            if isinstance(answer, Granted):
+            if arrivals and (inbound := arrivals.asked_by(command)) is not None:
+                answers.append((inbound, answer))
+            elif isinstance(answer, Granted):
                 jobs = [leased_job(job) for job in answer.jobs]
                 answers.append((command, Handed(jobs)))
             elif isinstance(command, StartBulk):

@@ -12,6 +12,7 @@ from typing import Final
 
 from headway.core.commands import Ack, Enqueue, Extend, Lease, Release, TakeIn
 from headway.runtime.errors import OwnerBusy, OwnerStopped
+from headway.runtime.inbound import Inbound
 from headway.runtime.owner import Ask, Owner, Reply
 from headway.store.port import Store
 
@@ -53,6 +54,12 @@ class Service:
             return False
         self._thread.join()
         return True
+
+    def wait(self) -> OwnerStopped:
+        """Until it has stopped; answers why."""
+        self._thread.join()
+        assert self._stopped is not None
+        return self._stopped
 
     def now_ms(self) -> int:
         """The partition's time."""
@@ -141,6 +148,8 @@ def _rows(ask: Ask) -> int:
             return len(specs)
         case Ack(tokens=tokens) | Release(tokens=tokens) | Extend(tokens=tokens):
             return len(tokens)
+        case Inbound(command=Enqueue(specs=specs)):
+            return len(specs)
         case Lease():
             return ask.max
         case _:

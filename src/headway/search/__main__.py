@@ -1,5 +1,8 @@
 """`python -m headway.search STORE INDEX`: keeps an index of a store up to date.
 
+STORE is a file; with --partition it is nothing, and the partition of that name is in the
+database that $HEADWAY_STORE names.
+
 Ends when its input is closed or its parent is gone. On its output it tells how far it
 is, as lines of JSON: at most one a second.
 """
@@ -18,7 +21,14 @@ from headway.core.durations import parse_ms
 from headway.core.errors import BadValue
 from headway.search import schema
 from headway.search.errors import SearchFailed
-from headway.search.follow import NICENESS, Lifeline, follow
+from headway.search.follow import (
+    NICENESS,
+    DatabaseSource,
+    FileSource,
+    Lifeline,
+    Source,
+    follow,
+)
 from headway.search.indexer import Indexer
 from headway.search.keep import Keep
 from headway.store.errors import StoreError
@@ -41,7 +51,7 @@ def main() -> int:
     try:
         indexer = Indexer(given.index, keep)
         try:
-            follow(given.store, indexer, _tell, lifeline.is_cut)
+            follow(_source(given, indexer), indexer, _tell, lifeline.is_cut)
         finally:
             indexer.close()
     except BrokenPipeError:
@@ -55,10 +65,17 @@ def main() -> int:
     return 0
 
 
+def _source(given: argparse.Namespace, indexer: Indexer) -> Source:
+    if given.partition is None:
+        return FileSource(Path(given.store), indexer)
+    return DatabaseSource(os.environ["HEADWAY_STORE"], given.partition, indexer)
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m headway.search")
-    parser.add_argument("store", type=Path)
+    parser.add_argument("store")
     parser.add_argument("index", type=Path)
+    parser.add_argument("--partition")
     parser.add_argument("--age", type=_duration, default=Keep().age_ms)
     parser.add_argument("--dead-age", type=_duration, default=Keep().dead_age_ms)
     parser.add_argument("--jobs", type=_number, default=Keep().ended_max)

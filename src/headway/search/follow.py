@@ -10,13 +10,14 @@ import select
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import apsw
 
 from headway.search.errors import NotIndexed
 from headway.search.indexer import Indexer, digest_of
 from headway.store.errors import HistoryGone
+from headway.store.port import Past
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.reader import Reader, failure
 
@@ -31,8 +32,20 @@ TIDY_EVENTS: Final = 1_000
 """For so many events one step is made to drop what is kept no longer."""
 
 
-class Follower:
-    """Follows the history of one store, whichever file that is at the moment."""
+class Source(Protocol):
+    """Where history is read from."""
+
+    def look(self) -> Past | None:
+        """None if nothing was written since the last look."""
+
+    def look_again(self) -> None:
+        """There is more than was read at the last look."""
+
+    def close(self) -> None: ...
+
+
+class FileSource:
+    """The history of one store, whichever file that is at the moment."""
 
     def __init__(self, store: Path, indexer: Indexer) -> None:
         self._path = store
@@ -40,52 +53,8 @@ class Follower:
         self._connection: apsw.Connection | None = None
         self._inode = 0
         self._version = -1
-        self._is_untidy = True
-        self._is_anew = False
 
-    def step(self) -> bool:
-        """Indexes what has happened; whether there is likely to be more to do."""
-        indexer = self._indexer
-        if indexer.is_removed:
-            raise NotIndexed("the index was removed while it was fed")
-        reader = self._opened()
-        if reader is None:
-            self._tidy(1)
-            return self._is_untidy
-        try:
-            segments = reader.history(indexer.place.next, BATCH_BYTES)
-        except HistoryGone as gone:
-            indexer.skip_to(gone.oldest)
-            self._version = -1
-            return True
-        if segments:
-            # There may be more than fits in a batch, and nothing written after it.
-            self._version = -1
-        try:
-            count = indexer.apply(segments)
-        except apsw.ConstraintError:
-            if self._is_anew:
-                raise
-            # A job that came twice: it was of another history after all.
-            self._is_anew = True
-            indexer.begin_anew()
-            return True
-        self._is_untidy = True
-        self._tidy(1 + count // TIDY_EVENTS)
-        return sum(len(segment.blob) for segment in segments) > FULL_BYTES
-
-    def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    def _tidy(self, steps: int) -> None:
-        while self._is_untidy and steps:
-            self._is_untidy = self._indexer.tidy() > 0
-            steps -= 1
-
-    def _opened(self) -> Reader | None:
-        """None if nothing was written since the last look."""
+    def look(self) -> Past | None:
         inode = self._path.stat().st_ino
         if self._connection is None or inode != self._inode:
             self.close()
@@ -102,8 +71,91 @@ class Follower:
         self._version = version
         return Reader(self._connection)
 
+    def look_again(self) -> None:
+        self._version = -1
 
-def recognise(reader: Reader, indexer: Indexer) -> None:
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+class DatabaseSource:
+    """The history of a partition in a database; every look is a question to it."""
+
+    def __init__(self, address: str, partition: str, indexer: Indexer) -> None:
+        self._address = address
+        self._partition = partition
+        self._indexer = indexer
+        self._reader: Past | None = None
+
+    def look(self) -> Past | None:
+        if self._reader is None:
+            from headway.store.postgres.reader import open_reader
+
+            self._reader = open_reader(self._address, self._partition)
+            recognise(self._reader, self._indexer)
+        return self._reader
+
+    def look_again(self) -> None:
+        """It always does."""
+
+    def close(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
+
+
+class Follower:
+    """Feeds an index from a source, a batch at a time."""
+
+    def __init__(self, source: Source, indexer: Indexer) -> None:
+        self._source = source
+        self._indexer = indexer
+        self._is_untidy = True
+        self._is_anew = False
+
+    def step(self) -> bool:
+        """Indexes what has happened; whether there is likely to be more to do."""
+        indexer = self._indexer
+        if indexer.is_removed:
+            raise NotIndexed("the index was removed while it was fed")
+        reader = self._source.look()
+        if reader is None:
+            self._tidy(1)
+            return self._is_untidy
+        try:
+            segments = reader.history(indexer.place.next, BATCH_BYTES)
+        except HistoryGone as gone:
+            indexer.skip_to(gone.oldest)
+            self._source.look_again()
+            return True
+        if segments:
+            # There may be more than fits in a batch, and nothing written after it.
+            self._source.look_again()
+        try:
+            count = indexer.apply(segments)
+        except apsw.ConstraintError:
+            if self._is_anew:
+                raise
+            # A job that came twice: it was of another history after all.
+            self._is_anew = True
+            indexer.begin_anew()
+            return True
+        self._is_untidy = True
+        self._tidy(1 + count // TIDY_EVENTS)
+        return sum(len(segment.blob) for segment in segments) > FULL_BYTES
+
+    def close(self) -> None:
+        self._source.close()
+
+    def _tidy(self, steps: int) -> None:
+        while self._is_untidy and steps:
+            self._is_untidy = self._indexer.tidy() > 0
+            steps -= 1
+
+
+def recognise(reader: Past, indexer: Indexer) -> None:
     """If the store is not the one that was indexed, the index begins anew."""
     place = indexer.place
     if place.next == 1:
@@ -127,13 +179,13 @@ def recognise(reader: Reader, indexer: Indexer) -> None:
 
 
 def follow(
-    store: Path,
+    source: Source,
     indexer: Indexer,
     tell: Callable[[Indexer], None],
     is_over: Callable[[float], bool],
 ) -> None:
     """Until `is_over`, which waits so many seconds at most; tells how far it is."""
-    follower = Follower(store, indexer)
+    follower = Follower(source, indexer)
     told_s, told = 0.0, 0
     try:
         pause_s = 0.0

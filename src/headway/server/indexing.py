@@ -1,9 +1,10 @@
 """The index of jobs beside the server: fed by a process of its own."""
 
 import asyncio
+import os
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -30,8 +31,11 @@ class Told(msgspec.Struct):
 class Indexing:
     """Starts the process that feeds the index, and starts it again when it ends."""
 
-    def __init__(self, store: Path, index: Path, desk: Desk) -> None:
-        self._command = (sys.executable, "-m", "headway.search", str(store), str(index))
+    def __init__(
+        self, arguments: Sequence[str], environment: Mapping[str, str], desk: Desk
+    ) -> None:
+        self._command = (sys.executable, "-m", "headway.search", *arguments)
+        self._environment = {**os.environ, **environment}
         self._desk = desk
         self._process: asyncio.subprocess.Process | None = None
         self.starts = 0
@@ -52,6 +56,7 @@ class Indexing:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
+            env=self._environment,
             # A Ctrl-C at the terminal is for the server, which ends it in time.
             start_new_session=True,
         )

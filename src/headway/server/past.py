@@ -1,23 +1,22 @@
 """History for those who read it over HTTP, beside the owner and not in its way."""
 
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from threading import Lock
 
+from headway.store import port
 from headway.store.errors import HistoryGone, StoreError
 from headway.store.port import Segment
-from headway.store.sqlite.connections import open_for_reader
-from headway.store.sqlite.reader import Reader
 from headway.wire.history import PartitionHistory
 
 
 class Past:
     """Reads through a connection of its own; brief reads, one at a time."""
 
-    def __init__(self, store: Path, partition: str) -> None:
+    def __init__(self, open_reader: Callable[[], port.Past], partition: str) -> None:
         self.partition = partition
-        self._path = store
-        self._reader: Reader | None = None
+        self._open_reader = open_reader
+        self._reader: port.Past | None = None
         self._turn = Lock()
 
     def about(self) -> PartitionHistory:
@@ -55,13 +54,13 @@ class Past:
         with self._turn:
             self._drop()
 
-    def _opened(self) -> Reader:
+    def _opened(self) -> port.Past:
         if self._reader is None:
-            self._reader = Reader(open_for_reader(self._path))
+            self._reader = self._open_reader()
         return self._reader
 
     def _drop(self) -> None:
-        """A failed read stops a reader for good: the next one opens the file anew."""
+        """A failed read stops a reader for good: the next one is opened anew."""
         reader, self._reader = self._reader, None
         if reader is not None:
             with suppress(StoreError):

@@ -14,7 +14,6 @@ from typing import Final
 from headway.core.commands import Configure
 from headway.core.config import QueueConfig
 from headway.core.errors import BadValue, RuleBroken
-from headway.runtime.door import Door
 from headway.search.finder import Finder
 from headway.server.acts import Acts
 from headway.server.app import App
@@ -34,7 +33,7 @@ from headway.server.past import Past
 from headway.server.problems import of_http
 from headway.server.pulse import Pulse
 from headway.server.routing import Router
-from headway.server.settings import INDEX, STORE, WRITES, Settings
+from headway.server.settings import INDEX, WRITES, Settings
 from headway.server.tokens import Keyring, TokenFile
 from headway.server.writes import Writes
 
@@ -45,6 +44,10 @@ KEY: Final = "signing.key"
 SWITCH_S: Final = 0.0005
 """How long a thread may keep the interpreter while another waits for it: the owner
 computes, and the loop should not wait five milliseconds for it."""
+
+
+class Replaced(Exception):
+    """Another server has taken the partition over; this one has stopped."""
 
 
 class Unsafe(Exception):
@@ -58,23 +61,35 @@ class Server:
         self._settings = settings
         self._watch = watch
         self._stop = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_replaced = False
+
+    def replaced(self) -> None:
+        """In another thread."""
+        assert self._loop is not None
+        self._is_replaced = True
+        self._loop.call_soon_threadsafe(self._stop.set)
+
+    def refused(self, queue: str, why: str) -> None:
+        self._watch.warned("inbox refused", queue=queue, why=why)
 
     async def run(self, ready: Callable[[str], None]) -> None:
         """Serves until it is told to stop; `ready` is told the address."""
         settings = self._settings
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
+        truth = settings.truth
         loop.set_exception_handler(self._watch.stray)
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         keyring = self._keyring()
         callbacks = Callbacks(CallbackFile(settings.data), self._watch)
         tls = _tls(settings)
-        door = await asyncio.to_thread(Door, settings.data / STORE)
+        door = await asyncio.to_thread(truth.enter, self)
         try:
             desk = Desk(door, loop)
             await self._prepare(desk)
             facilities = self._facilities(callbacks, desk)
             feeding = Feeding(desk, facilities.writes, self._watch)
-            indexing = Indexing(settings.data / STORE, settings.data / INDEX, desk)
+            indexing = Indexing(*truth.search(settings.data / INDEX), desk)
             guard = Guard(keyring, settings.host, settings.hosts)
             app = App(Router(ROUTES), desk, guard, facilities, self._watch)
             connections = Connections(app.handle, self._refuse, settings.limits)
@@ -102,7 +117,7 @@ class Server:
                 loop.create_task(facilities.pulse.run()),
             ]
             await self._stop.wait()
-            self._watch.happened("stopping")
+            self._watch.happened("stopping", replaced=self._is_replaced)
             facilities.is_stopping = True
             listener.close()
             desk.end_waits()
@@ -119,6 +134,9 @@ class Server:
         finally:
             await asyncio.to_thread(door.close)
         self._watch.happened("stopped")
+        if self._is_replaced:
+            text = "another server has taken the partition over"
+            raise Replaced(f"{text}: only one may serve {settings.partition}")
 
     async def _prepare(self, desk: Desk) -> None:
         """The default queue is there from the start."""
@@ -138,7 +156,7 @@ class Server:
         settings = self._settings
         ids = Ids(settings.partition, signing_key(settings.data / KEY))
         finder = Finder(settings.data / INDEX)
-        past = Past(settings.data / STORE, settings.partition)
+        past = Past(settings.truth.open_past, settings.partition)
         return Facilities(
             ids,
             finder,

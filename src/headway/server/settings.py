@@ -10,6 +10,7 @@ import msgspec
 
 from headway.core.errors import BadValue
 from headway.server.http.limits import Limits
+from headway.server.truth import InDatabase, InFile, Truth
 
 PORT: Final = 8080
 PARTITION: Final = "p1"
@@ -22,10 +23,23 @@ WRITES: Final = "writes"
 _PARTITION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
+class Secret(msgspec.Struct, frozen=True):
+    """Something that no log, message or traceback may show."""
+
+    value: str
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    __str__ = __repr__
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a server needs to know to start."""
 
     data: Path
+    store: Secret | None = None
+    """The address of a database that holds the jobs, in place of a file in `data`."""
     host: str = "127.0.0.1"
     port: int = PORT
     """0 takes any that is free."""
@@ -55,6 +69,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.log_level not in LOG_LEVELS:
             rule = f"must be one of {', '.join(LOG_LEVELS)}"
             raise BadValue("log_level", self.log_level, rule)
+
+    @property
+    def truth(self) -> Truth:
+        """Where the jobs are."""
+        if self.store is None:
+            return InFile(self.data / STORE)
+        return InDatabase(self.store.value, self.partition)
 
     @property
     def is_loopback(self) -> bool:

@@ -10,6 +10,8 @@ StoreError
 │   └── Corrupt       what was read back can't be what was written
 ├── StoreLocked       another process owns the file
 ├── SchemaUnknown     written by a newer version; refused
+├── SchemaBehind      a database that has to be migrated first; refused
+├── NotDurable        a database that may lose what it confirms; refused
 ├── NotAStore         a file, but not one of ours
 ├── NotLocal          on a network file system, where locks and flushes may lie
 └── BackupRefused     the target exists, or there is nothing to back up
@@ -67,6 +69,14 @@ class StoreLocked(StoreError):
 
 class SchemaUnknown(StoreError):
     """The file was written by a newer version."""
+
+
+class SchemaBehind(StoreError):
+    """The database lacks tables that this version needs: `headway migrate` makes them."""
+
+
+class NotDurable(StoreError):
+    """The database is set up so that it may lose what it has confirmed."""
 
 
 class NotAStore(StoreError):

@@ -32,6 +32,11 @@ Result = tuple[int, int, bytes]
 """What a job has left: its seq, until when it is kept, what it is."""
 
 
+Entry = tuple[int, int, str | None]
+"""Something of an inbox: the number of its transaction, its own, and why it was refused;
+None takes it out."""
+
+
 class Position(NamedTuple):
     """A place in the order of a turn; rows after it are unread."""
 
@@ -79,9 +84,28 @@ class Batch(msgspec.Struct, eq=False):
     results_over: tuple[int, int] | None = None
     """Results that were kept until this time or less are dropped, at most so many: those
     first that ended first."""
+    inbox: list[Entry] = []
+    """What was taken out of the inbox, where the store has one."""
 
 
-class Store(Protocol):
+class Past(Protocol):
+    """History for somebody who reads it beside the owner."""
+
+    def history(self, first: int, most_bytes: int) -> list[Segment]:
+        """Segments from the one that holds `first` on; at least one if there is any.
+
+        Raises HistoryGone if `first` was dropped already.
+        """
+        ...
+
+    def last_segment(self) -> Segment | None:
+        """The newest segment; None if nothing was written yet."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Store(Past, Protocol):
     """The truth of one partition. One owner at a time may write."""
 
     def take_over(self) -> int:
@@ -131,16 +155,3 @@ class Store(Protocol):
     def first_over_ms(self) -> int | None:
         """When the first of all results will be over; None if there is none."""
         ...
-
-    def history(self, first: int, most_bytes: int) -> list[Segment]:
-        """Segments from the one that holds `first` on; at least one if there is any.
-
-        Raises HistoryGone if `first` was dropped already.
-        """
-        ...
-
-    def last_segment(self) -> Segment | None:
-        """The newest segment; None if nothing was written yet."""
-        ...
-
-    def close(self) -> None: ...

@@ -1,0 +1,64 @@
+"""Where a server's jobs are kept: in a file of its own, or in a database."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from headway.runtime.door import Door
+from headway.runtime.embedded import Link
+from headway.runtime.inbound import Heard
+from headway.store.port import Past
+from headway.store.sqlite.connections import open_for_reader
+from headway.store.sqlite.reader import Reader
+
+
+class Truth(Protocol):
+    """What the parts of a server need to get at it."""
+
+    def enter(self, heard: Heard) -> Link:
+        """Becomes its owner."""
+
+    def open_past(self) -> Past:
+        """History, beside the owner."""
+
+    def search(self, index: Path) -> tuple[list[str], Mapping[str, str]]:
+        """How the process that feeds the index is started: arguments, environment."""
+
+
+class InFile:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def enter(self, heard: Heard) -> Link:
+        """The lock of a file keeps others away: nobody replaces its owner."""
+        return Door(self._path)
+
+    def open_past(self) -> Past:
+        return Reader(open_for_reader(self._path))
+
+    def search(self, index: Path) -> tuple[list[str], Mapping[str, str]]:
+        return [str(self._path), str(index)], {}
+
+
+class InDatabase:
+    """A partition of a PostgreSQL database, whose address may hold a password."""
+
+    def __init__(self, address: str, partition: str) -> None:
+        self._address = address
+        self._partition = partition
+
+    def enter(self, heard: Heard) -> Link:
+        from headway.runtime.tenure import Tenure
+        from headway.server.inbox import enqueue_of
+
+        return Tenure(self._address, self._partition, read=enqueue_of, heard=heard)
+
+    def open_past(self) -> Past:
+        from headway.store.postgres.reader import open_reader
+
+        return open_reader(self._address, self._partition)
+
+    def search(self, index: Path) -> tuple[list[str], Mapping[str, str]]:
+        """Arguments can be read by everybody on the machine; the environment can't."""
+        arguments = ["-", str(index), "--partition", self._partition]
+        return arguments, {"HEADWAY_STORE": self._address}
