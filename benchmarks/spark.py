@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import history
 from benchmarks.client import program
-from benchmarks.figure import Figure
+from benchmarks.figure import Figure, shown
 from benchmarks.http import ADDRESS, READY_S, SERVE
 from benchmarks.processes import cpu_s, started, wait_for_line
 
@@ -80,11 +80,18 @@ def run(sizes: Sizes | None = None) -> list[Figure]:
         sizes = FULL if os.environ.get("BENCH_FULL") == "1" else Sizes()
     with tempfile.TemporaryDirectory(prefix="bench-spark-") as name:
         folder = Path(name)
-        return [
-            *_ingest_figures(folder / "ingest", sizes),
-            _sink_figure(folder / "sink", sizes),
-            _live_figure(folder / "live", sizes),
-        ]
+        found = _told(_ingest_figures(folder / "ingest", sizes))
+        found += _told([_sink_figure(folder / "sink", sizes)])
+        return found + _told([_live_figure(folder / "live", sizes)])
+
+
+def _told(figures: list[Figure]) -> list[Figure]:
+    """It takes long: each figure is said as soon as it is known."""
+    for one in figures:
+        print(
+            f"{one.name}: {shown(one.value)} {one.unit} ({one.note})", file=sys.stderr
+        )
+    return figures
 
 
 def _ingest_figures(folder: Path, sizes: Sizes) -> list[Figure]:
@@ -155,6 +162,7 @@ def _duckdb_s(lake: Path) -> float:
     began_s = time.perf_counter()
     oracle = Oracle(
         "select * exclude (labels), event as number, job as seq,"
+        ' limit_name as "limit", limit_value as "value", limit_parts as parts,'
         " split_part(text, chr(10), 1) as line"
         f" from read_parquet([{files}]) where type <> 'count'"
     )
