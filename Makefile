@@ -28,6 +28,7 @@ pipeline: ## Set up and go from live traffic over PySpark tables to report.html
 
 test: ## Set up and run the tests
 	$(READY) test
+	@$(BIN)/python -m tools.browser
 	@$(PYTEST) -m "not long" --ignore tests/tidy
 
 test-long: ## Run the long tests and keep their result in docs/results
