@@ -8,6 +8,7 @@ import sys
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from hypothesis import given
@@ -123,6 +124,14 @@ def test_holds_are_told_as_they_stand(call: Call, queue: str) -> None:
     assert asked(call, "unblock", queue) == {"is_paused": False, "is_blocked": False}
     assert f"{queue} is open" in call("unblock", queue).stdout
     assert "no such queue" in call("pause", "nowhere", status=2).stderr
+
+
+def test_a_hold_is_kept_with_its_reason(call: Call, queue: str, server: str) -> None:
+    reason = "the partner is down, ticket 4/5: \u00e4"
+    call("pause", queue, "--reason", reason)
+    with urlopen(f"{server}/v1/acts") as answer:
+        acts = json.load(answer)["acts"]
+    assert [one["reason"] for one in acts if one["queue"] == queue] == [reason]
 
 
 def test_tenants_and_kinds_have_rules_of_their_own(call: Call, queue: str) -> None:

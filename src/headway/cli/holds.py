@@ -20,8 +20,11 @@ _HELP: Final = {
 
 def _command(verb: str) -> click.Command:
     @click.argument("queue")
+    @click.option("--reason", help="Why, for whoever looks at it later.")
     @asks
-    def hold(remote: Remote, queue: str) -> Shown:
+    def hold(remote: Remote, queue: str, reason: str | None) -> Shown:
+        if reason is not None:
+            remote.because(reason)
         found = remote.post("v1", "queues", queue, verb)
         return lambda: say(f"{queue} is {held(found) or 'open'}")
 

@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from headway.cli.refused import Refused
+from headway.wire.live import REASON
 
 URL: Final = "http://127.0.0.1:8080"
 TIMEOUT_S: Final = 90.0
@@ -67,6 +68,10 @@ class Remote:
 
     def post(self, *path: str, body: object = None) -> Any:
         return self._call("POST", path, body)
+
+    def because(self, reason: str) -> None:
+        """Whatever is done from here on is done for this reason, and kept with it."""
+        self._headers[REASON.lower()] = quote(reason, safe="")
 
     def put(self, *path: str, body: object) -> Any:
         return self._call("PUT", path, body)
