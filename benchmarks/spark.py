@@ -6,6 +6,7 @@ tables and the jobs are real. docs/benchmarks.md says how, and what is fair.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ from benchmarks import history
 from benchmarks.client import program
 from benchmarks.figure import Figure, shown
 from benchmarks.http import ADDRESS, READY_S, SERVE
-from benchmarks.processes import cpu_s, started, wait_for_line
+from benchmarks.processes import cpu_s, descendants, started, wait_for_line
 
 EVENTS_FLOOR, JOBS_FLOOR = 150_000, 50_000
 GROWTH_MAX, LIVE_MAX = 1.3, 2.0
@@ -138,8 +139,7 @@ def ingested(folder: Path, count: int, per_batch: int = PER_BATCH) -> Ingested:
     events = history.write(folder / "data" / "headway.db", count)
     lake = folder / "lake"
     batches: list[tuple[int, float]] = []
-    with _served(folder) as server:
-        _settled(server.pid)
+    with _served(folder) as server, _index_held(server.pid):
         settings = Settings(url=server.address, events_per_batch=per_batch)
         last = [0, time.perf_counter()]
 
@@ -238,6 +238,26 @@ def _served(folder: Path) -> Iterator[Server]:
         found = ADDRESS.search(wait_for_line(process, log, "listens on", READY_S))
         assert found is not None
         yield Server(found[0], process.pid)
+
+
+@contextmanager
+def _index_held(pid: int) -> Iterator[None]:
+    """A live server's index has read all events but the last; this one would begin to."""
+    held: list[int] = []
+    while not held:
+        time.sleep(IDLE_S / 10)
+        held = [one for one in descendants(pid) if _is_index(one)]
+    for one in held:
+        os.kill(one, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for one in held:
+            os.kill(one, signal.SIGCONT)
+
+
+def _is_index(pid: int) -> bool:
+    return b"headway.search" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def _settled(pid: int) -> None:
