@@ -127,10 +127,7 @@ class Server:
             for task in aside:
                 task.cancel()
             await asyncio.gather(*aside, return_exceptions=True)
-            app.close()
-            facilities.acts.close()
-            facilities.finder.close()
-            facilities.past.close()
+            _shut(app, facilities)
         finally:
             await asyncio.to_thread(door.close)
         self._watch.happened("stopped")
@@ -255,6 +252,14 @@ def _socket(settings: Settings) -> socket.socket:
         text = f"can't listen there: {error.strerror}"
         raise BadValue("port", settings.port, text) from error
     return listener
+
+
+def _shut(app: App, facilities: Facilities) -> None:
+    """Files that were open for requests."""
+    app.close()
+    facilities.acts.close()
+    facilities.finder.close()
+    facilities.past.close()
 
 
 def _tls(settings: Settings) -> ssl.SSLContext | None:
