@@ -126,6 +126,8 @@ def test_dead_letters_go_by_group_by_filter_and_one_by_one(
     tab.answer("Discard", reason="one")
     tab.says("It is being discarded")
     tab.go(f"/#/job/{stage.dead[1]}")
+    # Or it would be the button of the page before, of a job that is gone.
+    tab.shows(stage.dead[1])
     tab.button("Redrive…").click()
     tab.answer("Redrive")
     tab.says("It is back in its queue")
