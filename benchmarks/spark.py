@@ -25,7 +25,7 @@ from benchmarks.processes import cpu_s, descendants, started, wait_for_line
 
 EVENTS_FLOOR, JOBS_FLOOR = 150_000, 50_000
 GROWTH_MAX, LIVE_MAX = 1.3, 2.0
-PER_BATCH = 2_000_000
+PER_BATCH = 8_000_000
 IDLE_S = 1.0
 """An index that used less than a tenth of this in such a time has caught up."""
 
@@ -34,9 +34,9 @@ IDLE_S = 1.0
 class Sizes:
     """Events and jobs of each part."""
 
-    warm: int = 2 * PER_BATCH
+    warm: int = PER_BATCH
     """Events that come before those that are measured: Java has compiled by then."""
-    events: int = 2 * PER_BATCH
+    events: int = PER_BATCH
     small: int = 1_000_000
     large: int = 0
     """Events whose cost is held against that of the small ones; 0 for not measured."""

@@ -12,6 +12,7 @@ from headway.spark.errors_sql import error_line
 from headway.spark.lake.lake import Lake
 from headway.spark.pipeline.batch import Batch
 from tests.spark.conftest import rows_of
+from tests.spark.work import staged
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(1_200)]
 
@@ -114,9 +115,7 @@ def test_a_weight_holds_until_another_is_told(
     first = 0
     for cut in cuts:
         events = events_of(spark, first + 1, HISTORY[first:cut])
-        Batch(spark, lake, lake.ledger.last(), lambda _: None).run(
-            lake["bronze.events"].stage(events)
-        )
+        Batch(spark, lake, lake.ledger.last(), lambda _: None).run(staged(lake, events))
         first = cut
     found = [
         (

@@ -12,7 +12,7 @@ from headway.spark.pipeline.batch import Batch
 from headway.spark.pipeline.run import Pipeline, Settings
 from tests.server.process import Served
 from tests.spark.conftest import rows_of
-from tests.spark.work import content, run, work
+from tests.spark.work import content, run, staged, work
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(1_200)]
 
@@ -80,7 +80,7 @@ def test_a_gap_is_named_and_nothing_is_published(
     events = spark.read.format("headway").option("url", served.address).load()
     with pytest.raises(HistoryGap, match="event 3 should be next"):
         Batch(spark, lake, pipeline.record, lambda _: None).run(
-            lake["bronze.events"].stage(events.where("event <> 3"))
+            staged(lake, events.where("event <> 3"))
         )
     assert lake.ledger.last().batch == 0
 
@@ -99,9 +99,7 @@ def test_a_batch_that_can_not_be_true_is_quarantined(
     )
     lied = lied.where("type <> 'count'")
     with pytest.raises(GateClosed, match="leases and their ends"):
-        Batch(spark, lake, lake.ledger.last(), lambda _: None).run(
-            lake["bronze.events"].stage(lied)
-        )
+        Batch(spark, lake, lake.ledger.last(), lambda _: None).run(staged(lake, lied))
     assert lake.ledger.last().batch == 0
     kept = rows_of(lake.quarantine.read(spark))
     assert {row["broken"] for row in kept} == {"leases and their ends do not alternate"}

@@ -62,6 +62,12 @@ def run(
     return made
 
 
+def staged(lake: Lake, events: Any) -> dict[str, list[Any]]:
+    """Files of events none of whose jobs is known to be whole."""
+    bronze = lake["bronze.events"]
+    return {"bronze.events": bronze.stage(events), "rest": bronze.stage(events)}
+
+
 def content(spark: Any, lake: Lake) -> dict[str, list[dict[str, Any]]]:
     """Every row of every table as it is published; counts depend on the cut."""
     found = {}

@@ -50,7 +50,7 @@ def pipeline() -> None:
     "--batch",
     "events",
     type=click.IntRange(1_000),
-    default=2_000_000,
+    default=8_000_000,
     show_default=True,
     help="Events that are published at one go, at most.",
 )

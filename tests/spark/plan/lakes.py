@@ -14,6 +14,7 @@ from headway.spark.lake.lake import Lake
 from headway.spark.pipeline.batch import Batch
 from headway.wire.history import Commit
 from tests.sim.plan.told import history_of
+from tests.spark.work import staged
 
 COMMIT = 500
 
@@ -25,7 +26,7 @@ def lake_of(spark: Any, scenario: Scenario, folder: Path) -> Lake:
     table = pa.Table.from_batches(list(found), arrow_schema(EVENTS))
     lake = Lake(str(folder))
     Batch(spark, lake, lake.ledger.last(), lambda _: None).run(
-        lake["bronze.events"].stage(spark.createDataFrame(table))
+        staged(lake, spark.createDataFrame(table))
     )
     return lake
 

@@ -8,6 +8,7 @@ import json
 import time
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -43,6 +44,10 @@ class Place(NamedTuple):
     def under(self, name: str) -> str:
         return f"{self.root.rstrip('/')}/{name}"
 
+    def table(self, name: str) -> str:
+        """Where a table is that is called so."""
+        return self.under(name.replace(".", "/"))
+
 
 class Table:
     """A table by its name, `silver.jobs`, with its columns in order."""
@@ -55,7 +60,7 @@ class Table:
         self.split = split
         """Columns that are the same in all rows of a file, by which files are found."""
         self._place = place
-        self.path = place.under(name.replace(".", "/"))
+        self.path = place.table(name)
 
     def version(self) -> int | None:
         """The newest; None if there is no table yet."""
@@ -110,19 +115,12 @@ class Table:
         writer.parquet(f"{self.path}/{folder}")
         return self._staged(folder)
 
-    def told(self, rows: "DataFrame") -> list[AddAction]:
-        """Files that tasks wrote by themselves, one row for each."""
-        return [
-            AddAction(
-                path=row["path"],
-                size=row["size"],
-                partition_values={},
-                modification_time=int(time.time() * 1_000),
-                data_change=True,
-                stats=row["stats"],
-            )
-            for row in rows.collect()
-        ]
+    def forget(self, files: list[AddAction]) -> None:
+        """Removes files that are part of nothing; what stays, vacuum will find."""
+        found, root = filesystem(self.path)
+        for one in files:
+            with suppress(OSError):
+                found.delete_dir(f"{root}/{one.path}".rpartition("/")[0])
 
     def commit(
         self,
@@ -263,6 +261,22 @@ class Table:
                 )
             )
         return adds
+
+
+def told(rows: "DataFrame") -> dict[str, list[AddAction]]:
+    """Files that tasks wrote by themselves, one row for each, by table."""
+    found: dict[str, list[AddAction]] = {}
+    for row in rows.collect():
+        add = AddAction(
+            path=row["path"],
+            size=row["size"],
+            partition_values={},
+            modification_time=int(time.time() * 1_000),
+            data_change=True,
+            stats=row["stats"],
+        )
+        found.setdefault(row["table"], []).append(add)
+    return found
 
 
 def filesystem(path: str) -> tuple[Any, str]:

@@ -18,6 +18,7 @@ from headway.spark.gold.table import DAY, Facts, Gold, View
 from headway.spark.lake.lake import Lake
 from headway.spark.lake.published import Published
 from headway.spark.pipeline import gates
+from headway.spark.source.staging import BRONZE, REST
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,33 +59,38 @@ class Batch:
         self._staged: dict[str, Staged] = {}
         self._cached: list[DataFrame] = []
 
-    def run(self, bronze: list[AddAction]) -> Published | None:
+    def run(self, files: dict[str, list[AddAction]]) -> Published | None:
         """The record of the batch, published; None if it brought nothing new.
 
-        `bronze` are the files of its events, staged already.
+        `files` are staged already, by table: of its events, of jobs and attempts that
+        are whole in them, and of the events of the other jobs.
         """
-        if not bronze:
+        bronze = self._lake[BRONZE]
+        if BRONZE not in files:
             return None
-        self._staged["bronze.events"] = Staged(bronze)
-        events = self._lake["bronze.events"].frame(self._spark, bronze)
-        record = self.made(events)
+        rest = files.pop(REST, [])
+        self._staged = {name: Staged(adds) for name, adds in files.items()}
+        events = bronze.frame(self._spark, files[BRONZE])
+        record = self.made(events, bronze.frame(self._spark, rest))
         self._tell("publish")
         self._lake.ledger.publish(record)
         self._tell("published")
+        bronze.forget(rest)
         return record
 
-    def made(self, events: "DataFrame") -> Published:
+    def made(self, events: "DataFrame", rest: "DataFrame | None" = None) -> Published:
         """All tables of these events but bronze, committed; the record says so.
 
-        Nobody sees them before the record, or a later one, is published.
+        `rest` are those whose jobs are not in the tables already: all, if left out.
+        Nobody sees the tables before the record, or a later one, is published.
         """
         try:
-            return self._made(events)
+            return self._made(events, events if rest is None else rest)
         finally:
             for frame in self._cached:
                 frame.unpersist()
 
-    def _made(self, events: "DataFrame") -> Published:
+    def _made(self, events: "DataFrame", rest: "DataFrame") -> Published:
         before = self._before
         self._tell("check events")
         tallies = gates.tallies(events)
@@ -97,7 +103,7 @@ class Batch:
         self._tell("check counts")
         told = gates.counted(events)
         counts = gates.conservation(tallies, told, before.counts, whole)
-        facts = self._facts(events, *self._stage_silver(events, whole))
+        facts = self._facts(events, *self._stage_silver(rest, whole))
         self._stage_all_gold(facts, _days(reads.values()))
         return Published(
             batch=before.batch + 1,
@@ -123,7 +129,7 @@ class Batch:
     def _stage_silver(
         self, events: "DataFrame", whole: list[str]
     ) -> tuple["DataFrame", "DataFrame"]:
-        """The jobs and the attempts that ended."""
+        """The jobs and the attempts that ended, those that were staged already too."""
         table = self._lake["silver.open_jobs"]
         buckets = [
             row[0]
@@ -211,10 +217,12 @@ class Batch:
     def _stage(
         self, name: str, frame: "DataFrame", removes: list[AddAction] | None = None
     ) -> list[AddAction]:
+        """All files that the batch brings to this table."""
         self._tell(f"write {name}")
-        adds = self._lake[name].stage(frame)
-        self._staged[name] = Staged(adds, removes or [])
-        return adds
+        staged = self._staged.setdefault(name, Staged([]))
+        staged.adds += self._lake[name].stage(frame)
+        staged.removes += removes or []
+        return staged.adds
 
     def _commit(self) -> dict[str, int | None]:
         versions = dict(self._before.versions)

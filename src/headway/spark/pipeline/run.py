@@ -10,6 +10,7 @@ import msgspec
 from headway.client import history
 from headway.client.blocking import Client
 from headway.spark.errors import HistoryGap, PipelineError, failure_of
+from headway.spark.lake.delta import told
 from headway.spark.lake.lake import Lake
 from headway.spark.lake.published import Published
 from headway.spark.pipeline.batch import Batch, Tell
@@ -27,7 +28,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     token: str | None = None
     reader: str = READER
     """The name under which the server keeps history for this lake."""
-    events_per_batch: int = 2_000_000
+    events_per_batch: int = 8_000_000
     events_per_task: int = 250_000
     every_s: float | None = None
     """None means: what there is now, and then it ends."""
@@ -67,7 +68,7 @@ class Pipeline:
             .option("starts", msgspec.json.encode(self.record.vector).decode())
             .option("eventsPerBatch", settings.events_per_batch)
             .option("eventsPerTask", settings.events_per_task)
-            .option("stageTo", self._lake[BRONZE].path)
+            .option("stageTo", self._lake.place.root)
         )
         if settings.token is not None:
             reader = reader.option("token", settings.token)
@@ -95,7 +96,7 @@ class Pipeline:
         batch = Batch(self._spark, self._lake, self.record, self._tell, self._mark)
         try:
             self._tell(f"write {BRONZE}")
-            record = batch.run(self._lake[BRONZE].told(arrived))
+            record = batch.run(told(arrived))
         except PipelineError as error:
             # What Spark makes of it says less, and on a hundred lines.
             self._failure = error

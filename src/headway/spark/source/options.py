@@ -12,7 +12,7 @@ from headway.core.errors import BadValue
 from headway.wire.writes import CHUNK_JOBS_MAX, NAME
 
 EVENTS_PER_TASK: Final = 250_000
-EVENTS_PER_BATCH: Final = 2_000_000
+EVENTS_PER_BATCH: Final = 8_000_000
 CHUNK_JOBS: Final = 5_000
 TABLES: Final = ("history", "jobs", "backlog")
 TOKEN_VARIABLE: Final = "HEADWAY_TOKEN"  # noqa: S105 the name of one
@@ -33,7 +33,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     events_per_task: int = EVENTS_PER_TASK
     events_per_batch: int = EVENTS_PER_BATCH
     stage_to: str | None = None
-    """For a stream: the root of the table to whose files the events go."""
+    """For a stream: the root of the lake to whose files the events go."""
     reader: str | None = None
     """The name under which a stream tells the server how far it is."""
 
