@@ -18,8 +18,8 @@ for programs. How requests are read, what is limited and what errors look like i
 
 The examples run as they stand. They expect the server's address in `HEADWAY_SERVER`, as the
 command line does, and name what you would have from earlier answers by variables: `$job`,
-`$token` of a lease, `$number` of an operation. With tokens, add
-`-H "authorization: Bearer $HEADWAY_TOKEN"`.
+`$token` of a lease, `$number` of an operation; of a signed message, its `$message`, `$time` in
+seconds and `$signature`. With tokens, add `-H "authorization: Bearer $HEADWAY_TOKEN"`.
 
 Durations are milliseconds or text such as `"5s"`, moments milliseconds since 1970 or text such
 as `"2026-11-27T08:00:00Z"`. Fields in bold must be there. Every route can also answer with the
@@ -44,6 +44,7 @@ OTHERS = {
     "DELETE /v1/jobs/{id}": {"id": "$other"},
     "DELETE /v1/queues/{queue}/schedules/{name}": {"name": "old"},
     "GET /v1/jobs/{id}/result": {"id": "$done"},
+    "POST /v1/callbacks/{source}/{key}": {"source": "parcels", "key": "17"},
     "POST /v1/jobs/{id}/redrive": {"id": "$dead"},
     "POST /ack/{id}": {"id": "$record"},
     "POST /nack/{id}": {"id": "$record"},
@@ -63,6 +64,10 @@ QUERIES = {
 }
 TOKEN = "p1_0000000100000001c0ffee00c0ffee00.mail"
 """The token of the routes' own examples."""
+SIGNED = (
+    ' \\\n    -H "webhook-id: $message" -H "webhook-timestamp: $time"'
+    ' \\\n    -H "webhook-signature: $signature"'
+)
 BINARY = {"GET /v1/history/{partition}"}
 Schema = dict[str, Any]
 
@@ -204,11 +209,11 @@ def example(method: str, path: str, operation: dict[str, Any]) -> str:
     if route in BINARY:
         words.append("-o events.bin")
     lines = " ".join(words)
+    if "callbacks" in path:
+        lines += SIGNED
     if given is not None:
         lines += f" \\\n    -H 'content-type: application/json' -d {quoted(given)}"
-    signed = "<!-- not run: it needs a signature; tests/server makes some -->\n"
-    mark = signed if "callbacks" in path else ""
-    return f"\n{mark}```sh\n{lines}\n```\n"
+    return f"\n```sh\n{lines}\n```\n"
 
 
 def quoted(given: Any) -> str:

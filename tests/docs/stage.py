@@ -8,18 +8,26 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from tests.docs.beside import BESIDE
 from tests.docs.blocks import ROOT, Block, commands, is_like, steps
 
 HERE = Path(__file__).parent
 ADDRESS = "http://127.0.0.1:8080"
+LOAD = "--port 8080"
+"""Where something looks for a server on this machine."""
 PATIENCE_S = 60
 PAUSE_S = 0.1
 TRIES = 100
-STAYING = ("serve", "worker")
+STAYING = ("serve", "worker", "bridge")
 """Commands that go on until they are stopped."""
+ON_POSTGRES = {"docs/postgres.md"}
+"""Pages whose SQL is for PostgreSQL: what is before them says how it runs."""
 LOOKING = re.compile(
     r"headway (?:dead groups|dead list|job show|jobs|operation|queue show|queues|running"
     r"|timeline|why)|curl -s http"
@@ -43,13 +51,15 @@ class Stage:
         self.folder = folder
         self.address = ""
         self.patience_s = PATIENCE_S
+        self._beside = ExitStack()
         self._running: list[subprocess.Popen[Any]] = []
         self._driver: subprocess.Popen[str] | None = None
         self._env = self._environment()
         venv = folder / ".venv"
         venv.mkdir()
         (venv / "bin").symlink_to(Path(sys.executable).parent)
-        (folder / "examples").symlink_to(ROOT / "examples")
+        for name in ("examples", "benchmarks"):
+            (folder / name).symlink_to(ROOT / name)
 
     def _environment(self) -> dict[str, str]:
         binaries = Path(sys.executable).parent
@@ -74,11 +84,14 @@ class Stage:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
         elif block.language == "sql":
-            code = f"spark.sql({text!r}).collect()"
+            is_here = block.page in ON_POSTGRES
+            code = f"sql({text!r})" if is_here else f"spark.sql({text!r}).collect()"
             self.python(code, str(ROOT / block.page), block.line)
         elif block.language == "python":
             self.python(text, str(ROOT / block.page), block.line)
         elif is_staying(block):
+            if "headway bridge" in text:
+                self.serve()
             self._start(text, block)
         elif block.language == "console":
             self._console(block)
@@ -87,6 +100,8 @@ class Stage:
 
     def enter(self, page: str) -> None:
         """Before the first block of a page: its server, and what it takes for granted."""
+        if page in BESIDE:
+            self.know(self._beside.enter_context(BESIDE[page]()))
         name = Path(page).with_suffix("").name
         before = HERE / "before" / f"{name}.py"
         code = before.read_text() if before.exists() else ""
@@ -95,14 +110,21 @@ class Stage:
         if code:
             self.python(self._placed(code), str(before), 0)
 
+    def know(self, variables: Mapping[str, str]) -> None:
+        """Everything that starts from now on has these in its environment."""
+        self._env.update(variables)
+
     def serve(self) -> None:
         if not self.address:
             self._start("headway serve --data headway-data", None)
 
     def _placed(self, text: str) -> str:
-        if ADDRESS in text or "HEADWAY_SERVER" in text:
+        if ADDRESS in text or "HEADWAY_SERVER" in text or LOAD in text:
             self.serve()
-        return text.replace(ADDRESS, self.address) if self.address else text
+        if not self.address:
+            return text
+        here = LOAD.replace("8080", self.address.rpartition(":")[2])
+        return text.replace(ADDRESS, self.address).replace(LOAD, here)
 
     def python(self, code: str, name: str, line: int) -> str:
         if self._driver is None:
@@ -153,11 +175,16 @@ class Stage:
             self.shell(text, str(block), shown)
 
     def _start(self, text: str, block: Block | None) -> None:
-        """A server or a worker, until the page is over."""
+        """A server, a worker or a bridge, until the page is over.
+
+        It is the last command; those before it end, and what they print is theirs.
+        """
+        *first, last = text.strip().replace("\\\n", " ").splitlines()
+        script = "\n".join((SHELL + "{ :", *first, "} >&2", f"exec env {last}"))
         log = self.folder / f"{len(self._running)}.log"
         with log.open("wb") as errors:
             process = subprocess.Popen(
-                ["bash", "-c", f"exec env {text.strip()}"],
+                ["bash", "-c", script],
                 cwd=self.folder,
                 env=self._env,
                 stdout=subprocess.PIPE,
@@ -165,6 +192,9 @@ class Stage:
                 text=True,
             )
         self._running.append(process)
+        if " bridge " in last:
+            self._wait_for(process, log, '"assigned"')
+            return
         assert process.stdout is not None
         ready, _, _ = select.select([process.stdout], [], [], PATIENCE_S)
         said = process.stdout.readline() if ready else ""
@@ -172,6 +202,14 @@ class Stage:
         if " listens on " in said:
             self.address = said.split()[-1]
             self._env["HEADWAY_SERVER"] = self.address
+
+    def _wait_for(self, process: subprocess.Popen[Any], log: Path, word: str) -> None:
+        """Until its log says so."""
+        until_s = time.monotonic() + PATIENCE_S
+        while word not in log.read_text():
+            is_there = process.poll() is None and time.monotonic() < until_s
+            assert is_there, f"no {word}: {log.read_text()}"
+            threading.Event().wait(PAUSE_S)
 
     def close(self) -> None:
         if self._driver is not None:
@@ -186,6 +224,7 @@ class Stage:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.communicate()
+        self._beside.close()
 
 
 def is_staying(block: Block) -> bool:

@@ -1,9 +1,12 @@
 """Every block of code on our pages runs, or is read by what it is for."""
 
+import ast
 import configparser
+import importlib.util
 import json
 import re
 import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +23,7 @@ from headway.sim.plan.grid import load_grid
 from headway.sim.scenario_file import load_scenario
 from headway.wire.problems import Problem
 from tests.docs.blocks import PAGES, ROOT, Block, blocks, commands
-from tests.docs.stage import Stage
+from tests.docs.stage import ON_POSTGRES, Stage
 
 RUN = {"python", "sh", "console"}
 READ = {"toml", "json", "ini", "http", "yaml"}
@@ -45,6 +48,7 @@ ON_SPARK = (
 TYPED = re.compile(r"\s*(\$ |(\.venv/bin/)?headway [a-z]|curl |make [a-z]|pip install)")
 BLOCKS = {page.relative_to(ROOT).as_posix(): blocks(page) for page in PAGES}
 ALL = [block for found in BLOCKS.values() for block in found]
+LONG = sorted({block.page for block in ALL if block.long} - set(ON_SPARK))
 
 
 def pages(is_on_spark: bool) -> list[str]:
@@ -64,13 +68,13 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     stage.close()
 
 
-def play(stage: Stage, page: str) -> None:
+def play(stage: Stage, page: str, *, is_long: bool = False) -> None:
     for block in BLOCKS[page]:  # files that a reader would have before
         if block.title.endswith((".toml", ".ini", ".yml")):
             (stage.folder / block.title).write_text(block.text)
     stage.enter(page)
     for block in BLOCKS[page]:
-        if block.not_run or block.language in SHOWN:
+        if block.not_run or block.language in SHOWN or (block.long and not is_long):
             continue
         if block.language in READ:
             check(block, stage.folder)
@@ -94,7 +98,32 @@ def test_blocks_of_pages_on_spark_run(stage: Stage) -> None:
     stage.patience_s = 900
     assert pages(is_on_spark=True) == sorted(ON_SPARK)
     for page in ON_SPARK:
-        play(stage, page)
+        play(stage, page, is_long=True)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("page", LONG)
+def test_blocks_that_take_long_run(stage: Stage, page: str) -> None:
+    """The whole page, with what `make test` leaves out."""
+    stage.patience_s = 1_800
+    assert any(block.long for block in BLOCKS[page])
+    play(stage, page, is_long=True)
+
+
+@pytest.mark.parametrize("block", [one for one in ALL if one.not_run], ids=str)
+def test_what_can_not_be_run_is_read(block: Block) -> None:
+    """Python is Python, shell is shell, and what is ours in it is there."""
+    if block.language == "python":
+        assert ast.parse(block.text).body
+        return
+    assert block.language == "sh"
+    subprocess.run(["bash", "-n"], input=block.text, text=True, check=True)
+    for words in commands(block):
+        if words[0].endswith("headway"):
+            assert not problem(" ".join(["headway", *words[1:]])), words
+        elif words[1:2] == ["-m"]:
+            assert importlib.util.find_spec(words[2]) is not None, words
 
 
 @pytest.mark.parametrize("page", sorted({*ON_SPARK, *SIGNATURES}))
@@ -112,7 +141,7 @@ def test_every_block_says_what_it_is() -> None:
     known = RUN | READ | SHOWN
     for block in ALL:
         is_sql = block.language == "sql" and (
-            block.page in {*TESTED_BY, *ON_SPARK} or block.not_run
+            block.page in {*TESTED_BY, *ON_SPARK, *ON_POSTGRES}
         )
         assert block.language in known or is_sql, f"{block}: {block.language}"
 
@@ -140,17 +169,20 @@ def test_every_block_that_is_not_run_is_listed() -> None:
     )
     counted: dict[tuple[str, str], int] = {}
     for block in ALL:
-        if block.not_run:
-            place = (block.page, block.not_run)
+        long = f"in `make test-long`: {block.long}" if block.long else ""
+        if why := block.not_run or long:
+            place = (block.page, why)
             counted[place] = counted.get(place, 0) + 1
     assert {(page, why): int(number) for page, number, why in listed} == counted
 
 
 def test_every_marker_is_right_before_a_block() -> None:
     for page in PAGES:
-        said = page.read_text().count("\n<!-- not run: ")
+        text = page.read_text()
+        said = text.count("\n<!-- not run: ") + text.count("\n<!-- in make test-long: ")
         name = page.relative_to(ROOT).as_posix()
-        assert said == len([one for one in BLOCKS[name] if one.not_run]), name
+        marked = [one for one in BLOCKS[name] if one.not_run or one.long]
+        assert said == len(marked), name
 
 
 TESTING = (ROOT / "docs" / "testing.md").read_text()

@@ -30,7 +30,7 @@ def test_the_examples_of_the_page_leave_a_job_each() -> None:
         tenure = Tenure(address, "p1", read=enqueue_of, heard=Deaf())
         try:
             example = block("python", "enqueue(connection")
-            named = "postgresql://shop@db.internal/jobs"
+            named = "postgresql://shop@localhost/jobs"
             assert named in example
             exec(example.replace(named, address), {})
             first = tenure.submit(Lease(wait_ms=60_000)).result(PATIENCE_S)

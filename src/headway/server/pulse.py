@@ -20,6 +20,7 @@ from headway.server.desk import Desk
 from headway.server.http.message import Response
 from headway.server.scopes import Bearer, Verb
 from headway.server.trends import Key, LaneTrack, Ring, Trends
+from headway.server.trends_file import TrendsFile, kept
 from headway.wire import live as wire
 from headway.wire.queues import Counts
 
@@ -36,6 +37,8 @@ ADVISED: Final = 5
 WAIT_S: Final = 25.0
 """How long a listener waits for news before it is answered what is known."""
 LISTENERS_MAX: Final = 1_000
+KEEP_S: Final = 60.0
+"""How often trends are written down, for the next start."""
 LANES_SHOWN: Final = 50
 TRENDS_SHOWN: Final = 24
 _encode: Final = msgspec.json.Encoder().encode
@@ -45,10 +48,17 @@ _UNTRACKED: Final = LaneTrack()
 class Pulse:
     """Asks, remembers, and tells those who listen."""
 
-    def __init__(self, desk: Desk, broken: Callable[[Exception], None]) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        broken: Callable[[Exception], None],
+        file: TrendsFile | None = None,
+    ) -> None:
         """`broken` hears of a bug; the next look is taken all the same."""
         self._desk = desk
         self._broken = broken
+        self._file = file
+        self._keep_s = 0.0
         self._loop = asyncio.get_running_loop()
         self._listening: dict[Listening, None] = {}
         self._awake = asyncio.Event()
@@ -77,6 +87,7 @@ class Pulse:
             began_s = self._loop.time()
             try:
                 await self._look()
+                await self._keep()
             except RuntimeFailure:
                 pass  # The owner is busy or gone, and others say so.
             except Exception as error:
@@ -100,7 +111,24 @@ class Pulse:
             wanted = await self._answer(Autoscale(is_brief=True))
         self._is_cheap = self._loop.time() - began_s < CHEAP_S
         if isinstance(measures, Measures) and isinstance(wanted, Wanted):
+            if self._file is not None and self.measures is None:
+                read = self._file.read
+                found = await asyncio.to_thread(read, measures.at_ms)
+                self.trends, self.since_ms = found
             self.take(measures, wanted)
+
+    async def _keep(self) -> None:
+        if self._file is None or self.measures is None:
+            return
+        if self._loop.time() >= self._keep_s:
+            self._keep_s = self._loop.time() + KEEP_S
+            found = kept(self.trends, self.since_ms)
+            await asyncio.to_thread(self._file.write, found)
+
+    def close(self) -> None:
+        """For the next start, trends up to this moment."""
+        if self._file is not None and self.measures is not None:
+            self._file.write(kept(self.trends, self.since_ms))
 
     async def _answer(self, ask: Ask) -> Any:
         return await asyncio.wrap_future(self._desk.submit(ask))

@@ -35,6 +35,7 @@ from headway.server.pulse import Pulse
 from headway.server.routing import Router
 from headway.server.settings import INDEX, WRITES, Settings
 from headway.server.tokens import Keyring, TokenFile
+from headway.server.trends_file import TrendsFile
 from headway.server.writes import Writes
 
 BACKLOG: Final = 4_096
@@ -161,7 +162,7 @@ class Server:
             callbacks,
             Writes(settings.data / WRITES, desk),
             Acts(settings.data, self._watch, asyncio.get_running_loop()),
-            Pulse(desk, self._watch.broken),
+            Pulse(desk, self._watch.broken, TrendsFile(settings.data, self._watch)),
             settings.default_queue,
             _described,
         )
@@ -260,6 +261,7 @@ def _shut(app: App, facilities: Facilities) -> None:
     facilities.acts.close()
     facilities.finder.close()
     facilities.past.close()
+    facilities.pulse.close()
 
 
 def _tls(settings: Settings) -> ssl.SSLContext | None:

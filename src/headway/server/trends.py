@@ -2,6 +2,7 @@
 
 from array import array
 from collections import deque
+from itertools import pairwise
 from typing import Final
 
 from headway.runtime.measures import LaneMeasures, Measures
@@ -30,7 +31,7 @@ class Ring:
 
     def __init__(self, step_ms: int, steps: int) -> None:
         self.step_ms = step_ms
-        self._most = steps * self.FIELDS
+        self._steps = steps
         self._values: array[int] = array("q")
 
     def add(self, at_ms: int, sums: tuple[int, int], tops: tuple[int, int]) -> None:
@@ -39,13 +40,37 @@ class Ring:
         begin = at_ms - at_ms % self.step_ms
         if not values or values[-self.FIELDS] != begin:
             values.extend((begin, *sums, *tops))
-            if len(values) > self._most:
-                del values[: self.FIELDS]
+            self._trim(begin)
             return
         values[-4] += sums[0]
         values[-3] += sums[1]
         values[-2] = max(values[-2], tops[0])
         values[-1] = max(values[-1], tops[1])
+
+    def _trim(self, newest_ms: int) -> None:
+        """Only steps that are as near as the ring is long: there may be gaps."""
+        values = self._values
+        oldest_ms = newest_ms - (self._steps - 1) * self.step_ms
+        old = len(values) // self.FIELDS - self._steps
+        while values and (old > 0 or values[0] < oldest_ms):
+            del values[: self.FIELDS]
+            old -= 1
+
+    def dump(self) -> bytes:
+        return self._values.tobytes()
+
+    def load(self, content: bytes, at_ms: int) -> None:
+        """What `dump` gave, as far as it still counts at this time."""
+        values = array("q")
+        values.frombytes(content)
+        begins = values[:: self.FIELDS]
+        if len(values) % self.FIELDS or any(
+            begin <= before for before, begin in pairwise(begins)
+        ):
+            raise ValueError("it has steps that are none")
+        is_past = [begin <= at_ms for begin in begins]
+        self._values = values[: sum(is_past) * self.FIELDS]
+        self._trim(at_ms - at_ms % self.step_ms)
 
     def points(self) -> list[Point]:
         values = self._values
@@ -74,7 +99,7 @@ class LaneTrack:
         self.long = Ring(*LONG)
         self.used_ms = 0
         self.broken_since_ms: int | None = None
-        self._late_ms = 0
+        self.late_ms = 0
         self._past: deque[tuple[int, int]] = deque()
         self._started = self._in_time = -1
 
@@ -97,10 +122,10 @@ class LaneTrack:
 
     def _judge(self, at_ms: int, *, is_late: bool) -> None:
         if is_late:
-            self._late_ms = at_ms
+            self.late_ms = at_ms
             if self.broken_since_ms is None:
                 self.broken_since_ms = at_ms
-        elif at_ms - self._late_ms > CALM_MS:
+        elif at_ms - self.late_ms > CALM_MS:
             self.broken_since_ms = None
 
     @property

@@ -64,7 +64,7 @@ class Live(msgspec.Struct, kw_only=True):
     """Pass it as `after` to hear of the next change."""
     at_ms: int
     since_ms: int
-    """Since when this server has watched: nothing is known of earlier."""
+    """Since when servers of this folder have watched, as far as a trend goes back."""
     lanes: list[LaneLive]
     """Those in trouble first; of many, some."""
     lanes_total: int

@@ -1,11 +1,14 @@
 """What the examples of docs/http-reference.md have from earlier answers."""
 
 import json
+import subprocess
 from pathlib import Path
 from threading import Event
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
+
+from tests.server.signing import SECRET, signed
 
 SERVER = "http://127.0.0.1:8080"
 
@@ -57,6 +60,43 @@ for _ in range(600):  # until the index is there
         break
     Event().wait(0.1)
 
+
+def add_source(name: str, key: str, path: str) -> None:
+    """A partner; the server takes notice of it in a moment."""
+    wish = ["--name", name, "--queue", "mail", "--key", key, "--secret-from", "-"]
+    subprocess.run(
+        ["headway", "callback", "add", *wish],
+        input=SECRET,
+        text=True,
+        check=True,
+    )
+    body = b'{"order": 1}'
+    for turn in range(600):
+        headers = {
+            name.replace("_", "-"): value
+            for name, value in signed(SECRET, body, name=f"first-{turn}").items()
+        }
+        try:
+            with urlopen(Request(SERVER + path, body, headers)):
+                return
+        except HTTPError as error:
+            if error.code != 401:
+                raise
+        Event().wait(0.1)
+    raise AssertionError(f"{name} is not known")
+
+
+add_source("carrier", "order-{value.order}", "/v1/callbacks/carrier")
+add_source("parcels", "parcel-{url}", "/v1/callbacks/parcels/1")
+
+SIGN = """
+import re, sys
+from tests.server.signing import SECRET, signed
+body = re.search(r"-d '(.*)'", sys.argv[1])[1]
+made = signed(SECRET, body.encode(), name=f"message-{sys.argv[2]}")
+print(*made.values(), sep="\\n")
+"""
+Path("sign.py").write_text(SIGN)
 Path("tokens").write_text("".join(f"{one}\n" for one in tokens))
 Path("records").write_text("".join(f"{one}\n" for one in records))
 named = {"job": job, "other": other, "done": done, "dead": dead, "number": number}
@@ -66,4 +106,9 @@ lines += [
     f"case $BLOCK in *\\${one}*) {one}={taken.format(one)};; esac"
     for one in ("token", "record")
 ]
+lines.append(
+    "case $BLOCK in */callbacks/*) "
+    "{ read -r message; read -r time; read -r signature; } "
+    '< <("$PYTHON" sign.py "$BLOCK" $$);; esac'
+)
 Path("page.sh").write_text("\n".join(lines) + "\n")

@@ -1,6 +1,7 @@
 // The frame: who is here, which page is open, and what is drawn again.
 
 import { bearer, hasToken, may, setToken, whenSignedOut, whoAmI } from "./api.js";
+import { dismiss } from "./dialogs.js";
 import { h, part, say } from "./dom.js";
 import { forget, watch, watchStatus } from "./live.js";
 import { short } from "./words.js";
@@ -51,10 +52,26 @@ function place() {
   return { parts, query: Object.fromEntries(new URLSearchParams(query ?? "")) };
 }
 
-async function open(isFirst = false) {
-  const number = ++opened;
+// From now on the page that is shown can only be looked at, and late answers that it asked
+// for change nothing. Answers with the number of the page that comes.
+function leave() {
   close();
   close = () => {};
+  dismiss();
+  main.inert = true;
+  main.setAttribute("aria-busy", "true");
+  delete main.dataset.page;
+  return ++opened;
+}
+
+function show(shown) {
+  main.replaceChildren(shown);
+  main.inert = false;
+  main.removeAttribute("aria-busy");
+}
+
+async function open(isFirst = false) {
+  const number = leave();
   const { parts, query } = place();
   const inner = parts.length > 1 && parts[1] !== "" ? INNER[parts[0]] : undefined;
   const [, title, make] = PAGES.find(([name]) => name === parts[0]) ?? ["", "", null];
@@ -63,13 +80,16 @@ async function open(isFirst = false) {
   const stops = [];
   const context = {
     name: parts[1], query,
+    // A page that was left while it was made has nothing to follow.
     every(ms, work) {
+      if (number !== opened) return;
       const timer = setInterval(() => { if (!document.hidden && !document.querySelector("dialog[open]")) work(); }, ms);
       stops.push(() => clearInterval(timer));
     },
-    live(then) { stops.push(watch(then)); },
+    live(then) { if (number === opened) stops.push(watch(then)); },
     isOpen: () => number === opened,
     go(values) {
+      if (number !== opened) return;
       const filled = Object.entries(values).filter(([, value]) => value !== "" && value !== undefined && value !== null);
       location.hash = `#/${parts.map(encodeURIComponent).join("/")}${filled.length ? `?${new URLSearchParams(filled)}` : ""}`;
     },
@@ -86,7 +106,7 @@ async function open(isFirst = false) {
   }
   if (number !== opened) return;
   document.body.classList.remove("alone");
-  main.replaceChildren(shown);
+  show(shown);
   main.dataset.page = parts[0] || "overview";
   if (!isFirst) {
     window.scrollTo(0, 0);
@@ -168,11 +188,10 @@ async function start() {
 }
 
 function showSignIn(wrong) {
-  opened++;
-  close();
+  leave();
   document.body.classList.add("alone");
   side.show();
-  main.replaceChildren(signIn(wrong, async (token) => {
+  show(signIn(wrong, async (token) => {
     setToken(token);
     try {
       await whoAmI();
@@ -190,6 +209,10 @@ whenSignedOut(() => {
     say("Your token is not good any more.");
     showSignIn("");
   }
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // The place in the address is that of a page.
+  main.focus();
 });
 window.addEventListener("hashchange", () => { if (bearer()) open(); });
 start();

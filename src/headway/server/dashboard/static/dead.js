@@ -1,7 +1,7 @@
 // Dead letters: what they died of, and back with them or away.
 
 import { get, may, path, send } from "./api.js";
-import { question } from "./dialogs.js";
+import { later } from "./dialogs.js";
 import { card, field, h, link, part, table } from "./dom.js";
 import { jobTable } from "./jobs.js";
 import { operationsCard } from "./operations.js";
@@ -94,12 +94,13 @@ function groupsCard(name, groups, again) {
 
 // The index knows who is in a group; the server is told whom we mean, one by one.
 async function group(name, verb, one, again) {
+  const ask = later();
   const found = await get("v1/jobs", { queue: name, state: "dead", group: one.group, limit: MOST });
   const ids = found.jobs.map((job) => job.id);
-  if (ids.length) await bulk(name, verb, { ids }, again, found.next ? `These are the newest ${number(MOST)} of ${number(one.count)}: repeat it for the others.` : "");
+  if (ids.length) await bulk(name, verb, { ids }, again, ask, found.next ? `These are the newest ${number(MOST)} of ${number(one.count)}: repeat it for the others.` : "");
 }
 
-async function bulk(name, verb, which, again, note = "") {
+async function bulk(name, verb, which, again, ask = later(), note = "") {
   let preview = null;
   try {
     preview = await send("POST", path("queues", name, "dead", verb), { filter: which, preview: true });
@@ -109,7 +110,7 @@ async function bulk(name, verb, which, again, note = "") {
   const rate = h("input", { name: "rate", type: "number", min: "0.001", max: "1000000", step: "any" });
   const verbs = { redrive: "Redrive", discard: "Discard" };
   const count = `${preview.is_more ? "at least " : ""}${several(preview.matched, "dead letter")}`;
-  await question({
+  await ask({
     title: `${verbs[verb]} ${count}?`,
     text: h("div", {},
       h("p", { class: "soft" }, verb === "redrive" ? "They go back to their queue with fresh attempts." : "They are deleted for good; their history stays. This can't be undone.", note ? ` ${note}` : ""),

@@ -2,6 +2,21 @@
 
 import { h, say } from "./dom.js";
 
+let left = 0;
+let leaveIt = () => {};
+
+// The page is left: its question goes with it, and what it still wanted to ask is not asked.
+export function dismiss() {
+  left++;
+  leaveIt();
+}
+
+// For questions that need an answer of the server first: asked only if the page is still there.
+export function later() {
+  const now = left;
+  return (asked) => (now === left ? question(asked) : Promise.resolve(false));
+}
+
 // Asks, and does it: `act` gets the form's values; its refusal is shown in the dialog.
 export function question({ title, text, fields = [], verb, isDanger = true, act }) {
   return new Promise((answered) => {
@@ -20,6 +35,8 @@ export function question({ title, text, fields = [], verb, isDanger = true, act 
     const dialog = h("dialog", { "aria-labelledby": "asked" }, form);
 
     function over(result) {
+      if (!dialog.isConnected) return;
+      leaveIt = () => {};
       dialog.close();
       dialog.remove();
       answered(result);
@@ -34,6 +51,7 @@ export function question({ title, text, fields = [], verb, isDanger = true, act 
         over(true);
         if (said) say(said);
       } catch (error) {
+        if (!dialog.isConnected) say(error.message);
         wrong.textContent = error.message;
         go.disabled = false;
       }
@@ -43,6 +61,7 @@ export function question({ title, text, fields = [], verb, isDanger = true, act 
       event.preventDefault();
       over(false);
     });
+    leaveIt = () => over(false);
     document.body.append(dialog);
     dialog.showModal();
   });

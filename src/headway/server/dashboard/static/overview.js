@@ -149,7 +149,7 @@ function chartsCard(trends, length, slots, choose) {
   const turn = h("span", { class: "switch", role: "group", "aria-label": "How far back" },
     ["30m", "24h"].map((one) => h("button", { "aria-pressed": String(one === length), onclick: () => choose(one) },
       one === "30m" ? "30 min" : "24 h")));
-  const note = `This server has watched since ${clock(trends.since_ms)}.`;
+  const note = `Watched since ${clock(trends.since_ms)}.`;
   if (!shown.length) return card("Over time", note, h("p", { class: "empty" }, "Nothing has started yet."));
   return h("section", { class: "card" },
     h("header", {}, h("h2", {}, "Over time"), turn),

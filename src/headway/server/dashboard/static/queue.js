@@ -2,7 +2,7 @@
 
 import { get, may, path, send } from "./api.js";
 import { spark } from "./charts.js";
-import { act, question } from "./dialogs.js";
+import { act, later, question } from "./dialogs.js";
 import { badge, bar, card, facts, field, h, link, part, table, tile } from "./dom.js";
 import { actWords } from "./acts.js";
 import { jobTable } from "./jobs.js";
@@ -80,6 +80,7 @@ function head(view, again) {
 
 async function purge(name, again) {
   const tenant = h("input", { name: "tenant", maxlength: 128, autocomplete: "off" });
+  const ask = later();
   let preview;
   try {
     preview = await send("POST", path("queues", name, "purge"), { preview: true });
@@ -88,7 +89,7 @@ async function purge(name, again) {
     void act(() => { throw error; });
     return;
   }
-  await question({
+  await ask({
     title: `Purge ${name}?`,
     text: `${preview.is_more ? "At least " : ""}${number(preview.matched)} jobs that have not started would be cancelled. This can't be undone.`,
     fields: [field("Of one tenant only (empty: of all)", tenant)],

@@ -1,0 +1,51 @@
+"""What some pages need beside them that is not ours: a database, brokers."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+
+from tests.postgres import shared
+
+Beside = Callable[[], AbstractContextManager[Mapping[str, str]]]
+
+
+@contextmanager
+def database() -> Iterator[Mapping[str, str]]:
+    """The roles and the database that docs/postgres.md speaks of; it has a shop already."""
+    cluster = shared.cluster()
+    import psycopg
+
+    there = {"host": "127.0.0.1", "port": str(cluster.port), "user": "postgres"}
+    with psycopg.connect(**there, dbname="postgres", autocommit=True) as connection:
+        for statement in (
+            "CREATE ROLE headway LOGIN",
+            "CREATE ROLE shop LOGIN",
+            "CREATE DATABASE jobs OWNER headway",
+        ):
+            connection.execute(statement)
+        with psycopg.connect(**there, dbname="jobs") as inside:
+            inside.execute("CREATE TABLE orders(id integer PRIMARY KEY)")
+            inside.execute("ALTER TABLE orders OWNER TO shop")
+        try:
+            # Addresses of the page name no port.
+            yield {"PGPORT": there["port"]}
+        finally:
+            connection.execute("DROP DATABASE jobs WITH (FORCE)")
+            connection.execute("DROP ROLE shop")
+            connection.execute("DROP ROLE headway")
+
+
+@contextmanager
+def brokers() -> Iterator[Mapping[str, str]]:
+    """Kafka with two topics; without its library the page can't be run."""
+    from tests.bridge.crossing import Cluster
+
+    cluster = Cluster()
+    for topic in ("answers", "answers-dead"):
+        cluster.send(topic, [{"order": {"id": 17}}])
+    yield {"KAFKA_BROKERS": cluster.brokers}
+
+
+BESIDE: Mapping[str, Beside] = {
+    "docs/postgres.md": database,
+    "docs/replies.md": brokers,
+}
