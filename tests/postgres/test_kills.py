@@ -36,6 +36,9 @@ class Deaf:
     def replaced(self) -> None:
         raise AssertionError("nobody else has taken over")
 
+    def found(self, queue: str) -> None:
+        pass
+
     def refused(self, queue: str, why: str) -> None:
         raise AssertionError(why)
 

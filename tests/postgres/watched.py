@@ -33,6 +33,9 @@ class Watched:
     def replaced(self) -> None:
         raise AssertionError("nobody else has taken over")
 
+    def found(self, queue: str) -> None:
+        pass
+
     def refused(self, queue: str, why: str) -> None:
         self.refusals.append((queue, why))
 

@@ -14,6 +14,8 @@ SECTIONS: Final = {
         "token": "headway.cli.token:token",
         "callback": "headway.cli.callback:callback",
         "migrate": "headway.cli.migrate:migrate",
+        "nodes": "headway.cli.nodes:nodes",
+        "partitions": "headway.cli.partitions:partitions",
         "verify": "headway.cli.verify:verify",
         "backup": "headway.cli.backup:backup",
     },

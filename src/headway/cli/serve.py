@@ -2,11 +2,16 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headway.cli.database import database, database_options
+from headway.cli.given import duration, pair
 from headway.cli.refused import Refused, refusing
+
+if TYPE_CHECKING:
+    from headway.server.settings import Member
 
 
 @click.command()
@@ -19,6 +24,12 @@ from headway.cli.refused import Refused, refusing
     "its search index and writes that are being published.",
 )
 @database_options
+@click.option(
+    "--writes",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for writes that are being published, if not --data: nodes may share "
+    "one.",
+)
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option(
     "--port",
@@ -29,6 +40,39 @@ from headway.cli.refused import Refused, refusing
 @click.option("--private-key", type=click.Path(path_type=Path), help="For TLS, as PEM.")
 @click.option("--allow-host", multiple=True, help="Another name it may be called by.")
 @click.option(
+    "--node",
+    metavar="NAME",
+    help="Be a node of this name in the cluster that lives in the database.",
+)
+@click.option(
+    "--advertise",
+    metavar="URL",
+    help="Where other nodes reach this one.  [default: where it listens]",
+)
+@click.option(
+    "--lease",
+    type=duration,
+    default="10s",
+    show_default=True,
+    help="How long a node holds its partitions after it was last heard of.",
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(1, 1_024),
+    default=1,
+    show_default=True,
+    help="How many the first node of a cluster begins with.",
+)
+@click.option(
+    "--database",
+    "databases",
+    metavar="NAME=FILE",
+    type=pair,
+    multiple=True,
+    help="Another database that holds partitions: its name, and a file that holds its "
+    "address.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
@@ -38,6 +82,7 @@ from headway.cli.refused import Refused, refusing
 def serve(
     *,
     data: Path,
+    writes: Path | None,
     store: str | None,
     store_file: Path | None,
     host: str | None,
@@ -46,14 +91,16 @@ def serve(
     private_key: Path | None,
     allow_host: tuple[str, ...],
     log_level: str,
+    **cluster: Any,
 ) -> None:
     """Serve the queue over HTTP.
 
     It prints its address when it answers. Without tokens it listens on this machine
     only, and refuses any other address. With a database, whichever server of a
-    partition is started last serves it, and the one before it stops.
+    partition is started last serves it, and the one before it stops; nodes share the
+    partitions of a database instead.
     """
-    from headway.server.serving import Replaced, Unsafe
+    from headway.server.serving import Ousted, Replaced, Unsafe
     from headway.server.serving import serve as run
     from headway.server.settings import Secret, Settings, from_environment
 
@@ -66,14 +113,44 @@ def serve(
             values["port"] = port
         settings = Settings(
             data=data,
+            writes=writes,
             store=None if address is None else Secret(address),
             certificate=certificate,
             private_key=private_key,
             hosts=allow_host,
             log_level=log_level,
+            member=_member(**cluster),
             **values,  # type: ignore[arg-type]
         )
         try:
             run(settings, lambda address: click.echo(f"headway listens on {address}"))
-        except (Unsafe, Replaced) as error:
+        except (Unsafe, Replaced, Ousted) as error:
             raise Refused(str(error)) from error
+
+
+def _member(
+    *,
+    node: str | None,
+    advertise: str | None,
+    lease: int,
+    partitions: int,
+    databases: tuple[tuple[str, str], ...],
+) -> "Member | None":
+    from headway.server.settings import Member, Secret
+
+    if node is None:
+        if advertise is not None or databases:
+            raise Refused("--advertise and --database are for a node: give it a --node")
+        return None
+    others = {}
+    for name, file in databases:
+        address = database(None, Path(file))
+        assert address is not None
+        others[name] = Secret(address)
+    return Member(
+        name=node,
+        advertise=advertise,
+        lease_ms=lease,
+        partitions=partitions,
+        databases=others,
+    )

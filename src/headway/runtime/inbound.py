@@ -15,6 +15,9 @@ class Heard(Protocol):
     def replaced(self) -> None:
         """Another owner has taken over, and this one has stopped for good."""
 
+    def found(self, queue: str) -> None:
+        """There are jobs for this queue in the inbox, for the first time."""
+
     def refused(self, queue: str, why: str) -> None:
         """Jobs that stay in the inbox, since they can't be accepted."""
 

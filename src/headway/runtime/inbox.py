@@ -5,7 +5,6 @@ Its connection is its own: it listens there, and the owner's commits do not wait
 """
 
 import os
-import select
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -21,7 +20,7 @@ from headway.runtime.inbound import Heard, Inbound, Refused
 from headway.runtime.owner import Ask
 from headway.store.errors import StoreError
 from headway.store.postgres import statements as sql
-from headway.store.postgres.connections import connect
+from headway.store.postgres.connections import connect, wait_for
 from headway.store.postgres.connections import select as read
 from headway.store.postgres.reader import discard
 
@@ -153,6 +152,7 @@ class InboxFeed:
         if queue not in self._made:
             self._taker.submit(Configure(QueueConfig(name=queue), is_new_only=True))
             self._made.add(queue)
+            self._heard.found(queue)
 
     def _inbound(self, xact: int, number: int, queue: str, packed: bytes) -> Inbound:
         try:
@@ -162,7 +162,7 @@ class InboxFeed:
             return Inbound(xact, number, None, refusal)
 
     def _wait(self, descriptors: list[int]) -> None:
-        select.select([self._woken, *descriptors], [], [], POLL_S)
+        wait_for([self._woken, *descriptors], POLL_S)
 
 
 def is_told(connection: Any) -> bool:

@@ -66,6 +66,9 @@ class Tenure:
         if service is not None:
             service.close()
 
+    def found(self, queue: str) -> None:
+        self._heard.found(queue)
+
     def refused(self, queue: str, why: str) -> None:
         self._heard.refused(queue, why)
 

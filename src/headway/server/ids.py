@@ -18,6 +18,7 @@ from headway.server.private import write_private
 from headway.server.problems import Refused
 from headway.store.sqlite.place import sync_directory
 
+KEY: Final = "signing.key"
 KEY_BYTES: Final = 32
 _KEY_BYTES_MAX: Final = 64
 

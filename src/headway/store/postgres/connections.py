@@ -1,5 +1,6 @@
 """Connections to a database, and what is wrong with it when there is none."""
 
+import select as select_module
 from typing import Any, Final, LiteralString
 
 import psycopg
@@ -28,15 +29,30 @@ WANTED: Final[dict[str, frozenset[str]]] = {
 """What a commit is flushed by, and under what the epoch is read as it is now."""
 
 
-def connect(address: str) -> Any:
-    """Every statement is a transaction; none is prepared, as poolers may need it."""
+def connect(address: str, patience_s: float | None = None) -> Any:
+    """Every statement is a transaction; none is prepared, as poolers may need it.
+
+    A server that says nothing for longer than the patience counts as gone.
+    """
+    own: dict[str, str | int] = {}
+    if patience_s is not None:
+        own["connect_timeout"] = max(2, round(patience_s))
+        own["tcp_user_timeout"] = max(500, round(1_000 * patience_s))
     try:
         given = psycopg.conninfo.conninfo_to_dict(address)
         return psycopg.connect(
-            **(DEFAULTS | given), autocommit=True, prepare_threshold=None
+            **(DEFAULTS | own | given), autocommit=True, prepare_threshold=None
         )
     except psycopg.Error as error:
         raise StoreFailed(f"the database can't be reached: {_line(error)}") from error
+
+
+def wait_for(descriptors: list[int], seconds: float) -> None:
+    """Until one of them can be read, or time is up; their numbers may be large."""
+    poll = select_module.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select_module.POLLIN)
+    poll.poll(max(0.0, 1_000 * seconds))
 
 
 def shown(address: str) -> str:

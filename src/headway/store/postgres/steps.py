@@ -9,6 +9,7 @@ leaves those that older code still calls.
 
 from typing import Final, NamedTuple
 
+from headway.store.postgres.cluster_sql import CLUSTER
 from headway.store.postgres.commit_sql import COMMIT
 from headway.store.postgres.inbox_sql import INBOX
 from headway.store.postgres.read_sql import READS
@@ -205,4 +206,7 @@ BEGIN
 END $$;
 """
 
-STEPS: Final[tuple[Step, ...]] = (Step(TABLES + HISTORY + COMMIT + READS + INBOX, 1),)
+STEPS: Final[tuple[Step, ...]] = (
+    Step(TABLES + HISTORY + COMMIT + READS + INBOX, 1),
+    Step(CLUSTER, 1),
+)

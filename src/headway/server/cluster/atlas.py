@@ -1,0 +1,125 @@
+"""Where queues and partitions are, as one node has last seen it; all on the loop."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from headway.core.cluster import OPEN, View, holder, ranked
+from headway.core.errors import RuleBroken
+from headway.runtime.errors import OwnerStopped
+from headway.server.app import App
+from headway.server.cluster.places import Placed
+from headway.server.cluster.registrar import Registrar, boot_s
+from headway.server.cluster.residents import Resident
+from headway.store.postgres.cluster import Seen
+
+TRIES: Final = 5
+"""Of placing a queue, while partitions close."""
+
+
+class Atlas:
+    """What `Places` says. It holds for as long as the node's lease does."""
+
+    def __init__(self, me: str, lease_s: float) -> None:
+        self._me = me
+        self._lease_s = lease_s
+        self._placed: dict[str, tuple[str, ...]] = {}
+        self._open: tuple[str, ...] = ()
+        self._listeners: list[Callable[[], None]] = []
+        self.registrar: Registrar | None = None
+        self.residents: Mapping[str, Resident] = {}
+        self.view = View({}, {})
+        self.valid_s = 0.0
+        """By `boot_s`: how long the lease goes on, as far as is known for certain."""
+
+    def partitions(self) -> Sequence[str]:
+        return self._open
+
+    def of_queue(self, queue: str) -> tuple[str, ...] | None:
+        return self._placed.get(queue)
+
+    def look_up(self, queue: str, then: Placed) -> None:
+        self._place(queue, then, TRIES)
+
+    def spread(self, queue: str, partitions: tuple[str, ...], then: Placed) -> None:
+        def told(answer: tuple[str, ...] | Exception) -> None:
+            then(self._noted(queue, answer))
+
+        assert self.registrar is not None
+        self.registrar.ask(lambda tables, _: tables.spread(queue, partitions), told)
+
+    def local(self, partition: str) -> App | None:
+        resident = self.residents.get(partition)
+        return None if resident is None else resident.app
+
+    def address(self, partition: str) -> str | None:
+        """None, too, while this node itself is about to serve it."""
+        holding = self.view.holdings.get(partition)
+        name = None if holding is None else holder(self.view, holding)
+        if name is None or name == self._me:
+            return None
+        return self.view.nodes[name].address
+
+    def is_valid(self) -> bool:
+        return boot_s() < self.valid_s
+
+    def changed(self, then: Callable[[], None]) -> None:
+        self._listeners.append(then)
+
+    def refresh(self) -> None:
+        assert self.registrar is not None
+        self.registrar.look_soon()
+
+    def seen(self, seen: Seen, began_s: float) -> None:
+        """The lease was renewed, and the tables were looked at."""
+        self.valid_s = began_s + self._lease_s
+        before = (self.view.holdings, _addresses(self.view))
+        self.view = seen.view
+        self._placed.update(seen.placed)
+        self._open = tuple(
+            sorted(
+                one.partition
+                for one in seen.view.holdings.values()
+                if one.state == OPEN
+            )
+        )
+        if (self.view.holdings, _addresses(self.view)) != before:
+            self.turned()
+
+    def turned(self) -> None:
+        """Whoever waits for a change looks again."""
+        listeners, self._listeners = self._listeners, []
+        for then in listeners:
+            then()
+
+    def _place(self, queue: str, then: Placed, tries: int) -> None:
+        """In the tables' view the queue may have places already."""
+        order = ranked(queue, self._open)
+        if not order or tries < 1:
+            then(OwnerStopped("there is no open partition to place the queue in"))
+            return
+
+        def told(answer: tuple[str, ...] | Exception | None) -> None:
+            if answer is None:
+                # The partition was closed meanwhile: others are left.
+                self.refresh()
+                self._place(queue, then, tries - 1)
+                return
+            then(self._noted(queue, answer))
+
+        home = (order[0],)
+        assert self.registrar is not None
+        self.registrar.ask(lambda tables, _: tables.place(queue, home), told)
+
+    def _noted(
+        self, queue: str, answer: tuple[str, ...] | Exception
+    ) -> tuple[str, ...] | Exception:
+        if isinstance(answer, RuleBroken):
+            return answer
+        if isinstance(answer, Exception):
+            return OwnerStopped("the database does not say where the queue is")
+        self._placed[queue] = answer
+        return answer
+
+
+def _addresses(view: View) -> dict[str, tuple[str, bool]]:
+    return {one.name: (one.address, one.is_alive) for one in view.nodes.values()}

@@ -1,0 +1,197 @@
+"""Everything of one partition while it is served: its owner, and what lives around it."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from headway.core.commands import Configure
+from headway.core.config import QueueConfig
+from headway.core.errors import RuleBroken
+from headway.runtime.embedded import Link
+from headway.runtime.inbound import Heard
+from headway.search.finder import Finder
+from headway.server.acts import Acts
+from headway.server.app import Answering, App
+from headway.server.call import Facilities
+from headway.server.callbacks import Callbacks
+from headway.server.desk import Desk
+from headway.server.feeding import Feeding
+from headway.server.guard import Guard
+from headway.server.handlers.table import ROUTES
+from headway.server.housekeeping import keep_house
+from headway.server.http.message import Request, Response
+from headway.server.ids import Ids
+from headway.server.indexing import Indexing
+from headway.server.log import Watcher
+from headway.server.past import Past
+from headway.server.problems import problem
+from headway.server.pulse import Pulse
+from headway.server.routing import Router
+from headway.server.settings import INDEX
+from headway.server.trends_file import TrendsFile
+from headway.server.truth import Truth
+from headway.server.writes import Writes
+
+
+class Ground(msgspec.Struct, frozen=True, kw_only=True):
+    """What a house stands on."""
+
+    partition: str
+    truth: Truth
+    data: Path
+    """A folder of its own: for its index, acts and trends."""
+    writes: Path
+    """A folder for writes that were not taken in yet."""
+    key: bytes
+    """Signs the tokens of leases."""
+    default_queue: str
+    has_default: bool = True
+    """Whether the default queue is in this partition."""
+    queue_length: int | None = None
+    is_held: Callable[[], bool] | None = None
+    """Asked before an answer leaves; without, the store alone keeps owners apart."""
+
+
+class Host(msgspec.Struct, frozen=True):
+    """What the houses of a process have in common."""
+
+    guard: Guard
+    callbacks: Callbacks
+    watch: Watcher
+
+
+class HeldApp(App):
+    """Lets no answer out that may be wrong by now, as another may have the partition.
+
+    Whether it was carried out is not known then, as little as to whoever asked.
+    """
+
+    def __init__(self, is_held: Callable[[], bool], *parts: Any) -> None:
+        super().__init__(*parts)
+        self._is_held = is_held
+
+    def handle(self, request: Request, tell: Callable[[Response], None]) -> Answering:
+        def leave(response: Response) -> None:
+            tell(response if self._is_held() else not_held())
+
+        return super().handle(request, leave)
+
+
+class House:
+    """Opened once, and closed once."""
+
+    def __init__(self, ground: Ground, host: Host, door: Link) -> None:
+        """Needs a running loop. The door is closed with it."""
+        self.ground = ground
+        self._door = door
+        loop = asyncio.get_running_loop()
+        self.desk = Desk(door, loop)
+        watch = host.watch
+        data = ground.data
+        self.facilities = Facilities(
+            Ids(ground.partition, ground.key),
+            Finder(data / INDEX),
+            Past(ground.truth.open_past, ground.partition),
+            host.callbacks,
+            Writes(ground.writes, self.desk),
+            Acts(data, watch, loop),
+            Pulse(self.desk, watch.broken, TrendsFile(data, watch)),
+            ground.default_queue,
+            _described,
+        )
+        self._feeding = Feeding(self.desk, self.facilities.writes, watch)
+        self._indexing = Indexing(*ground.truth.search(data / INDEX), self.desk)
+        parts = (_router(), self.desk, host.guard, self.facilities, watch)
+        is_held = ground.is_held
+        self.app = App(*parts) if is_held is None else HeldApp(is_held, *parts)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def furnish(self) -> None:
+        """The default queue is there from the start."""
+        ground = self.ground
+        if not ground.has_default:
+            return
+        length = ground.queue_length
+        config = QueueConfig(
+            name=ground.default_queue,
+            # Refused where one more would reach it, and not where it would pass it.
+            max_length=None if length is None else length - 1,
+        )
+        command = Configure(config, is_new_only=length is None)
+        answer = await asyncio.wrap_future(self.desk.submit(command))
+        if isinstance(answer, RuleBroken):
+            raise answer
+
+    def live(self) -> None:
+        """Begins with everything that it does by itself."""
+        self._begin(self._indexing.run())
+        self._begin(self._feeding.run())
+        self._begin(keep_house(self.desk))
+        self._begin(self.facilities.pulse.run())
+
+    def end_waits(self) -> None:
+        """It is about to close: whoever waits is told how things stand."""
+        self.facilities.is_stopping = True
+        self.desk.end_waits()
+        self.facilities.pulse.end_waits()
+
+    async def close(self) -> None:
+        """First what it does by itself, then files, and last its owner."""
+        try:
+            await self.clear()
+        finally:
+            await self.shut()
+
+    async def shut(self) -> None:
+        """The owner alone: what was asked by now is answered, and then nothing is."""
+        await asyncio.to_thread(self._door.close)
+
+    async def clear(self) -> None:
+        """Everything but the owner."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.app.close()
+        self.facilities.acts.close()
+        self.facilities.finder.close()
+        self.facilities.past.close()
+        self.facilities.pulse.close()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.get_running_loop().create_task(work))
+
+
+async def open_house(ground: Ground, host: Host, heard: Heard) -> House:
+    """Becomes the owner, with all that was stored before."""
+    ground.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    door = await asyncio.to_thread(ground.truth.enter, heard)
+    try:
+        house = House(ground, host, door)
+        await house.furnish()
+    except BaseException:
+        await asyncio.to_thread(door.close)
+        raise
+    return house
+
+
+def not_held() -> Response:
+    """The answer in place of one that may not leave any more."""
+    return problem("stopped", "this node does not hold the partition now")
+
+
+@cache
+def _router() -> Router:
+    """It has no state: all houses share one."""
+    return Router(ROUTES)
+
+
+@cache
+def _described() -> bytes:
+    """Made when it is first asked for: it would take a tenth of the start."""
+    from headway.server.openapi import describe
+
+    return describe(ROUTES)
