@@ -140,6 +140,20 @@ def set_(remote: Remote, name: str, **options: Any) -> Shown:
     return show
 
 
+@queue.command(epilog=example("headway queue widen mail 1"))
+@click.argument("name")
+@click.argument("count", type=click.IntRange(1))
+@asks
+def widen(remote: Remote, name: str, count: int) -> Shown:
+    """Give the queue NAME as many partitions as COUNT says, in a cluster.
+
+    Several nodes serve it at once then. Its limits and its length are divided between
+    them; none is taken away again.
+    """
+    found = remote.put("v1", "queues", name, "partitions", body={"count": count})
+    return lambda: say(f"{name} is in {', '.join(found['partitions'])}")
+
+
 def _set(remote: Remote, name: str, rules: dict[str, Any], *, is_whole: bool) -> Any:
     if not is_whole:
         try:

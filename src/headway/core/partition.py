@@ -60,6 +60,7 @@ from headway.core.job import Job
 from headway.core.lane import Strand
 from headway.core.limits import RateGauge
 from headway.core.promise import Board, BoardMaker
+from headway.core.urgency import Urgent, most_urgent
 
 BOARDS_MAX: Final = 256
 """Sets of queues that are shown at once; more only while callers wait for them."""
@@ -278,6 +279,13 @@ class Partition:
         if board.waiters.pop(command, None) is not None:
             self.book.shared.ledger.idle -= command.max - len(jobs)
             self.book.decision.answers.append((command, Granted(jobs)))
+
+    def urgency(self, queues: tuple[str, ...] | None) -> Urgent | None:
+        """How urgent the next start of these queues is; None if there is none.
+
+        The board that it is read from is the one that a lease of them is served from.
+        """
+        return most_urgent(self._board(queues), self.now_ms)
 
     def _board(self, queues: tuple[str, ...] | None) -> Board:
         key = None if queues is None else tuple(sorted(set(queues)))

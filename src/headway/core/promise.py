@@ -93,6 +93,25 @@ class Board:
             heappop(heap)
         return heap[0][0] if heap else None
 
+    def peek(self, tier: int, now_ms: int) -> tuple[int | None, int | None]:
+        """The shortest SLO that is due, and else the earliest aim; nothing changes."""
+        due = self._due[tier]
+        while due and due[0][3].rank != due[0][1]:
+            heappop(due)
+        slo_ms = due[0][0] if due else None
+        ahead = self._ahead[tier]
+        while ahead and ahead[0][2].aim != ahead[0][0]:
+            heappop(ahead)
+        places = [0]
+        while places:
+            place = places.pop()
+            if place < len(ahead) and ahead[place][0] <= now_ms:
+                aim, _, lane = ahead[place]
+                if lane.aim == aim and (slo_ms is None or lane.lane.slo_ms < slo_ms):
+                    slo_ms = lane.lane.slo_ms
+                places += (2 * place + 1, 2 * place + 2)
+        return slo_ms, ahead[0][0] if ahead else None
+
     def restart_floor(self, queue: "Queue") -> None:
         """The queue started a job, or has a floor from now on: its share counts anew."""
         floor = queue.rules.config.floor

@@ -38,6 +38,7 @@ from headway.runtime.recovery import recover
 from headway.runtime.results import Ended, EndWatch, Results, Watch
 from headway.runtime.retention import Retention
 from headway.runtime.staffing import advise
+from headway.runtime.urgency import Hint, Urgency, look_at_urgency
 from headway.runtime.views import (
     Autoscale,
     Count,
@@ -67,10 +68,20 @@ Ask = (
     | Watch
     | EndWatch
     | Inbound
+    | Urgency
 )
 """What may be put to an owner."""
 Reply = (
-    Answer | Handed | View | Page | BulkPreview | BulkList | WriteList | Ended | Refused
+    Answer
+    | Handed
+    | View
+    | Page
+    | BulkPreview
+    | BulkList
+    | WriteList
+    | Ended
+    | Refused
+    | Hint
 )
 Answers = list[tuple[Ask, Reply]]
 
@@ -83,6 +94,7 @@ _LOOKS: Final = (
     ListBulks,
     ListWrites,
     ShowWrite,
+    Urgency,
     *get_args(Listing),
 )
 """Answered after the commit, by what is durable then."""
@@ -248,6 +260,8 @@ class Owner:
                 return look(book, query, now_ms)
             case Measure() | Autoscale():
                 return self._measured(query)
+            case Urgency():
+                return look_at_urgency(self.partition, query)
             case _:
                 assert isinstance(query, Listing)
                 return self._lister.look(query, now_ms)

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 from headway.core.errors import RuleBroken
 from headway.runtime.errors import OwnerStopped, RuntimeFailure
+from headway.runtime.owner import Ask
 from headway.server import bodies
 from headway.server.acted import act_of, reason_of
 from headway.server.call import Call, Facilities
@@ -72,13 +73,17 @@ class App:
         answering.begin()
         return answering
 
+    def look(self, ask: Ask, then: Callable[[Any], None]) -> Asking:
+        """Puts one ask of the node's own to the owner."""
+        return self._desk.ask([ask], lambda answers: then(answers[0]))
+
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def prepare(self, request: Request) -> Call:
         """Everything that can be said of a request before it is carried out."""
         self._guard.check_host(request)
-        found = self._router.find(request)
+        found: Found = request.found or self._router.find(request)
         route = found.route
         self._guard.check_site(request, route.verb)
         bearer = self._guard.bearer(request, route.verb)
@@ -219,6 +224,11 @@ class Answering:
     @property
     def is_waiting(self) -> bool:
         return self._asking is not None and self._asking.is_waiting
+
+    def withdraw(self) -> None:
+        """Its wait is over; what it was granted is still handed out."""
+        if isinstance(self._asking, Asking):
+            self._asking.withdraw()
 
     def abandon(self) -> None:
         self._is_abandoned = True

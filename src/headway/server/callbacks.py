@@ -173,6 +173,11 @@ class Callbacks:
         assert source is not None
         return source, message_id
 
+    def queue_of(self, name: str) -> str | None:
+        """The queue of a source; whether a request is really of it is not looked at."""
+        source = self._known.get(name)
+        return None if source is None else source.queue
+
     def check(self) -> None:
         """Reads the file again if it has changed; what can't be read changes nothing."""
         try:

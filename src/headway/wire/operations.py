@@ -70,6 +70,8 @@ class Operation(msgspec.Struct, kw_only=True):
     rate: float | None
     started_ms: int
     ended_ms: int | None
+    partition: str | UnsetType = UNSET
+    """Where it runs, in answers that are about several: numbers are of a partition."""
 
 
 class Operations(msgspec.Struct):

@@ -17,6 +17,8 @@ from headway.wire.values import (
     Weight,
 )
 
+PARTITIONS_MAX = 64
+"""Of one queue."""
 Per = Annotated[str, Meta(min_length=1, max_length=defaults.NAME_LENGTH_MAX)]
 """tenant, kind or the name of a label."""
 
@@ -181,6 +183,17 @@ class KindShown(msgspec.Struct):
 class KindPage(msgspec.Struct):
     kinds: list[KindShown]
     next: str | None
+
+
+class Width(msgspec.Struct, forbid_unknown_fields=True):
+    """How many partitions a queue is to have."""
+
+    count: Annotated[int, Meta(ge=1, le=PARTITIONS_MAX)]
+
+
+class QueuePlaces(msgspec.Struct):
+    partitions: list[str]
+    """Its home first."""
 
 
 class Done(msgspec.Struct):

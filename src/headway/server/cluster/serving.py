@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from typing import Any, Final
 
-from headway.server.cluster.alone import Answers, LocalOnly, Nothing
+from headway.server.cluster.errand import Answered
+from headway.server.cluster.gateway import Gateway
 from headway.server.cluster.node import Node
 from headway.server.cluster.places import Places
 from headway.server.front import Front, Ousted
 from headway.server.handlers.table import ROUTES
-from headway.server.house import Host, not_held
+from headway.server.house import not_held
 from headway.server.http.connection import Answering, Handle
 from headway.server.http.message import Request, Response
 from headway.server.ids import KEY, KEY_BYTES, signing_key
@@ -26,26 +27,15 @@ OPEN_S: Final = 15.0
 """So long its first partitions are waited for before it says that it is there."""
 ALIVE: Final = b"/livez"
 
-MakeAnswers = Callable[[Places, Router, Host, bytes], Answers]
-"""Makes what answers requests; the bytes are a key that all nodes have in common."""
-
 
 class NodeServer:
     """One process of a cluster."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        watch: Watcher,
-        make_answers: MakeAnswers = lambda places, router, _host, _key: LocalOnly(
-            places, router
-        ),
-    ) -> None:
+    def __init__(self, settings: Settings, watch: Watcher) -> None:
         assert settings.member is not None
         self._settings = settings
         self._member: Member = settings.member
         self._watch = watch
-        self._make_answers = make_answers
         self._stop = asyncio.Event()
 
     async def run(self, ready: Callable[[str], None]) -> None:
@@ -59,10 +49,14 @@ class NodeServer:
         node = Node(self._settings, self._member, me, front.host)
         try:
             await self._join(node)
-            answers = self._make_answers(
-                node.places, Router(ROUTES), front.host, node.key
+            gateway = Gateway(
+                node.places,
+                Router(ROUTES),
+                front.host,
+                node.key,
+                default_queue=self._settings.default_queue,
             )
-            handle = _held(answers.handle, node.places)
+            handle = _held(gateway.handle, node.places)
             address = await front.listen(handle, self._stop.set)
             await _first(self._stop.wait(), node.is_settled(OPEN_S))
             ready(address)
@@ -70,7 +64,7 @@ class NodeServer:
             self._watch.happened("stopping", ousted=node.ended.is_set())
             await node.leave(self._settings.grace_s)
             await front.close(node.end_waits)
-            answers.close()
+            gateway.close()
         finally:
             await node.close()
         self._watch.happened("stopped")
@@ -110,20 +104,16 @@ class NodeServer:
 
 
 def _held(handle: Handle, places: Places) -> Handle:
-    """No answer leaves when the lease is over; that the process lives is always told."""
+    """Nothing is asked when the lease is over; that the process lives is always told."""
 
     def begin(request: Request, tell: Callable[[Response], None]) -> Answering:
         if request.path == ALIVE and request.method in (b"GET", b"HEAD"):
             tell(Response(200, b'{"status":"ok"}'))
-            return Nothing()
+            return Answered()
         if not places.is_valid():
             tell(not_held())
-            return Nothing()
-
-        def leave(response: Response) -> None:
-            tell(response if places.is_valid() else not_held())
-
-        return handle(request, leave)
+            return Answered()
+        return handle(request, tell)
 
     return begin
 

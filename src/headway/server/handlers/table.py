@@ -19,6 +19,7 @@ from headway.server.handlers import (
     schedules,
     search,
     simulations,
+    width,
     work,
     writes,
 )
@@ -31,6 +32,7 @@ ROUTES: Final = (
     *work.ROUTES,
     *callbacks.ROUTES,
     *queues.ROUTES,
+    *width.ROUTES,
     *ranking.ROUTES,
     *dead.ROUTES,
     *schedules.ROUTES,

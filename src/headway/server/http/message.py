@@ -1,16 +1,16 @@
 """Requests and responses, as far as HTTP knows them."""
 
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 import msgspec
 
 JSON: Final = b"application/json"
-_REASONS: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
+REASONS: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
 _HEADS: Final = {
     status: b"HTTP/1.1 %d %s\r\n" % (status, reason)
-    for status, reason in _REASONS.items()
+    for status, reason in REASONS.items()
 }
 _ALWAYS: Final = b"x-content-type-options: nosniff\r\n"
 
@@ -28,6 +28,8 @@ class Request(msgspec.Struct):
     """The address it came from."""
     is_kept: bool = False
     """Its HTTP/1.0 client wants to go on, and has to be told that it can."""
+    found: Any = None
+    """Its route, if somebody has looked for it already."""
 
     @property
     def path(self) -> bytes:
