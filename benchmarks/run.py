@@ -33,7 +33,7 @@ MODULES = (
     "dashboard",
 )
 """Modules of this folder, each with `run() -> list[Figure]`."""
-NAMED = ("backlog", "spark")
+NAMED = ("backlog", "idle", "spark")
 """Those that run only when they are named: they take long."""
 
 RESULTS = Path("docs/results")

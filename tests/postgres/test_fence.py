@@ -22,7 +22,7 @@ from headway.runtime.errors import OwnerStopped
 from headway.runtime.owner import Ask, Owner, Reply
 from headway.runtime.views import Handed
 from headway.store.errors import Fenced
-from headway.store.postgres.commit_sql import COMMIT
+from headway.store.postgres.commit_2_sql import COMMIT_2
 from headway.store.postgres.store import PostgresStore
 from tests.postgres import shared
 
@@ -127,7 +127,7 @@ def _outcome(written: Future[Reply]) -> Reply | None:
 
 def without_the_lock(address: str) -> None:
     """The epoch is read, but whoever takes over need not wait for who has read it."""
-    text, count = re.subn(r"( WHERE id = of_partition) FOR SHARE;", r"\1;", COMMIT)
+    text, count = re.subn(r"( WHERE id = of_partition) FOR SHARE;", r"\1;", COMMIT_2)
     assert count == 1
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(

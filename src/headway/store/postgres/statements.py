@@ -20,7 +20,7 @@ EPOCH: Final = "SELECT epoch FROM headway.partitions WHERE name = %s"
 FIND: Final = "SELECT id FROM headway.partitions WHERE name = %s"
 
 _VALUES: Final = ", ".join(f"%b::{kind.strip()}" for kind in _TYPES)
-COMMIT: Final = f"SELECT headway.commit_1({_VALUES})"
+COMMIT: Final = f"SELECT headway.commit_2({_VALUES})"
 MAKE_PART: Final = "SELECT headway.make_part_1(%s, %s, %s)"
 DROP_PART: Final = "SELECT headway.drop_part_1(%s, %s, %s)"
 

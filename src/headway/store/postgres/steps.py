@@ -10,6 +10,7 @@ leaves those that older code still calls.
 from typing import Final, NamedTuple
 
 from headway.store.postgres.cluster_sql import CLUSTER
+from headway.store.postgres.commit_2_sql import COMMIT_2
 from headway.store.postgres.commit_sql import COMMIT
 from headway.store.postgres.inbox_sql import INBOX
 from headway.store.postgres.read_sql import READS
@@ -209,4 +210,5 @@ END $$;
 STEPS: Final[tuple[Step, ...]] = (
     Step(TABLES + HISTORY + COMMIT + READS + INBOX, 1),
     Step(CLUSTER, 1),
+    Step(COMMIT_2, 1),
 )

@@ -10,6 +10,7 @@ from headway.store.errors import Contradiction, Fenced, StoreError
 from headway.store.port import Batch
 from headway.store.postgres import migrations
 from headway.store.postgres import statements as sql
+from headway.store.postgres.arrays import know_arrays
 from headway.store.postgres.connections import connect, refuse_careless
 from headway.store.postgres.reader import Reader, discard
 from headway.store.postgres.writes import values_of
@@ -112,6 +113,7 @@ class PostgresStore(Reader):
             refuse_careless(connection)
             migrations.check(connection)
             connection.execute(sql.KNOW, (self._name,))
+            know_arrays(connection)
         except psycopg.Error as error:
             discard(connection)
             raise self._fail(error) from error

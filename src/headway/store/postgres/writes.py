@@ -1,10 +1,12 @@
 """A batch as the values of one call."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final
 
 from headway.store.errors import Contradiction
 from headway.store.port import Batch
+from headway.store.postgres.arrays import Packed, bigints, byteas, integers, texts
 from headway.store.postgres.names import (
     TURN_MAX,
     encoded,
@@ -13,13 +15,26 @@ from headway.store.postgres.names import (
     short_turn,
 )
 
-_NO_ROWS: Final[dict[int, tuple[list[Any], ...]]] = {
-    width: tuple([] for _ in range(width)) for width in range(1, 8)
-}
+Kinds = tuple[Callable[[Any], Packed], ...]
+_PUTS: Final[Kinds] = (bigints, integers, byteas, bigints, bigints, byteas, byteas)
+_MOVES: Final[Kinds] = (integers, byteas, bigints, bigints, byteas, bigints)
+_ENDS: Final[Kinds] = (bigints,)
+_FACTS: Final[Kinds] = (texts, byteas, byteas, byteas)
+_FORGOTTEN: Final[Kinds] = (texts, byteas)
+_KEYS: Final[Kinds] = (byteas, byteas, byteas, bigints, byteas, bigints)
+_RESULTS: Final[Kinds] = (bigints, bigints, byteas)
+_INBOX: Final[Kinds] = (bigints, bigints, texts)
 
 
 def values_of(batch: Batch) -> tuple[object, ...]:
     """In the order in which the function takes them."""
+    try:
+        return _values_of(batch)
+    except OverflowError as error:
+        raise Contradiction(f"a number is too large for a column: {error}") from error
+
+
+def _values_of(batch: Batch) -> tuple[object, ...]:
     # One statement changes a row once: of several moves of a job the last counts.
     moves = batch.moves
     if len(moves) > 1:
@@ -40,19 +55,19 @@ def values_of(batch: Batch) -> tuple[object, ...]:
     segment = batch.segment or (None, None, None, None)
     over_until, over_most = batch.results_over or (None, None)
     return (
-        *_with_turns(_columns(batch.puts, 7), 2),
-        *_with_turns(_columns(moves, 6), 1),
-        *_columns(batch.ends, 1),
-        *_columns(known, 4),
-        *_columns(forgotten, 2),
-        *_columns(named, 6),
+        *_with_turns(batch.puts, _PUTS, 2),
+        *_with_turns(moves, _MOVES, 1),
+        *_columns(batch.ends, _ENDS),
+        *_columns(known, _FACTS),
+        *_columns(forgotten, _FORGOTTEN),
+        *_columns(named, _KEYS),
         batch.keys_before_ms,
         *segment,
         batch.history_before,
-        *_columns(batch.results, 3),
+        *_columns(batch.results, _RESULTS),
         over_until,
         None if over_most is None else max(over_most, 0),
-        *_columns(batch.inbox, 3),
+        *_columns(batch.inbox, _INBOX),
     )
 
 
@@ -62,18 +77,27 @@ def _named(queue: str, key: str, *rest: Any) -> tuple[Any, ...]:
 
 
 def _with_turns(
-    columns: tuple[list[Any], ...], place: int
-) -> tuple[Sequence[Any], ...]:
+    rows: Sequence[tuple[Any, ...]], kinds: Kinds, place: int
+) -> tuple[Packed, ...]:
     """And with the whole turns, where one is too long for an index."""
-    turns = columns[place]
-    if not turns or max(map(len, turns)) <= TURN_MAX:
-        return (*columns, [])
-    short = [short_turn(turn) for turn in turns]
-    whole = [turn if len(turn) > TURN_MAX else None for turn in turns]
-    return (*columns[:place], short, *columns[place + 1 :], whole)
+    if not rows or max(len(row[place]) for row in rows) <= TURN_MAX:
+        return (*_columns(rows, kinds), *_no_rows((byteas,)))
+    turns = [row[place] for row in rows]
+    columns = list(_columns(rows, kinds))
+    columns[place] = byteas([short_turn(turn) for turn in turns])
+    return (
+        *columns,
+        byteas([turn if len(turn) > TURN_MAX else None for turn in turns]),
+    )
 
 
-def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> tuple[list[Any], ...]:
+def _columns(rows: Sequence[tuple[Any, ...]], kinds: Kinds) -> tuple[Packed, ...]:
     if not rows:
-        return _NO_ROWS[width]
-    return tuple(map(list, zip(*rows, strict=True)))
+        return _no_rows(kinds)
+    columns = zip(*rows, strict=True)
+    return tuple(pack(column) for pack, column in zip(kinds, columns, strict=True))
+
+
+@cache
+def _no_rows(kinds: Kinds) -> tuple[Packed, ...]:
+    return tuple(pack(()) for pack in kinds)
