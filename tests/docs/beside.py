@@ -10,7 +10,7 @@ Beside = Callable[[], AbstractContextManager[Mapping[str, str]]]
 
 @contextmanager
 def database() -> Iterator[Mapping[str, str]]:
-    """The roles and the database that docs/postgres.md speaks of; it has a shop already."""
+    """The roles and the database that pages speak of; it has a shop already."""
     cluster = shared.cluster()
     import psycopg
 
@@ -35,6 +35,13 @@ def database() -> Iterator[Mapping[str, str]]:
 
 
 @contextmanager
+def named_database() -> Iterator[Mapping[str, str]]:
+    """For every shell of a page, as on each of its machines."""
+    with database() as known:
+        yield {**known, "HEADWAY_STORE": "postgresql://headway@localhost/jobs"}
+
+
+@contextmanager
 def brokers() -> Iterator[Mapping[str, str]]:
     """Kafka with two topics; without its library the page can't be run."""
     from tests.bridge.crossing import Cluster
@@ -46,6 +53,7 @@ def brokers() -> Iterator[Mapping[str, str]]:
 
 
 BESIDE: Mapping[str, Beside] = {
+    "docs/cluster.md": named_database,
     "docs/postgres.md": database,
     "docs/replies.md": brokers,
 }
