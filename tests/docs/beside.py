@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.postgres import shared
 
@@ -52,8 +54,20 @@ def brokers() -> Iterator[Mapping[str, str]]:
     yield {"KAFKA_BROKERS": cluster.brokers}
 
 
+@contextmanager
+def spark_cluster() -> Iterator[Mapping[str, str]]:
+    """A master with two workers, as a cluster has them on machines of their own."""
+    from tests.spark.cluster import cluster, environment
+
+    with TemporaryDirectory() as name, cluster(Path(name)) as master:
+        wanted = ("JAVA_HOME", "SPARK_LOCAL_IP", "PYSPARK_PYTHON")
+        there = environment()
+        yield {"SPARK_MASTER": master, **{one: there[one] for one in wanted}}
+
+
 BESIDE: Mapping[str, Beside] = {
     "docs/cluster.md": named_database,
+    "docs/pipeline.md": spark_cluster,
     "docs/postgres.md": database,
     "docs/replies.md": brokers,
 }

@@ -92,6 +92,9 @@ class Stage:
         elif is_staying(block):
             if "headway bridge" in text:
                 self.serve()
+            if " --every " in text:
+                # Something that it may find.
+                self.shell("headway enqueue mail --kind welcome", str(block))
             self._start(text, block)
         elif block.language == "console":
             self._console(block)
@@ -195,6 +198,11 @@ class Stage:
         if " bridge " in last:
             self._wait_for(process, log, '"assigned"')
             return
+        if " --every " in last:
+            self._wait_for(process, log, "batch ")
+            process.send_signal(signal.SIGINT)
+            process.wait(self.patience_s)
+            return
         assert process.stdout is not None
         ready, _, _ = select.select([process.stdout], [], [], PATIENCE_S)
         said = process.stdout.readline() if ready else ""
@@ -205,7 +213,7 @@ class Stage:
 
     def _wait_for(self, process: subprocess.Popen[Any], log: Path, word: str) -> None:
         """Until its log says so."""
-        until_s = time.monotonic() + PATIENCE_S
+        until_s = time.monotonic() + self.patience_s
         while word not in log.read_text():
             is_there = process.poll() is None and time.monotonic() < until_s
             assert is_there, f"no {word}: {log.read_text()}"
@@ -233,7 +241,9 @@ def is_staying(block: Block) -> bool:
         return False
     plain = [[word for word in words if "=" not in word] for words in commands(block)]
     return any(
-        words[0].endswith("headway") and len(words) > 1 and words[1] in STAYING
+        words[0].endswith("headway")
+        and len(words) > 1
+        and (words[1] in STAYING or "--every" in words)
         for words in plain
         if words
     )

@@ -186,9 +186,10 @@ def status(*, lake: str) -> None:
 class Telling:
     """What the pipeline does, on a line that changes, and a line for each batch."""
 
-    def __init__(self, console: Any, status: Any) -> None:
+    def __init__(self, console: Any, status: Any, *, is_quiet: bool = False) -> None:
         self._console = console
         self._status = status
+        self._is_quiet = is_quiet
         self._began = time.monotonic()
         self._events: int | None = None
 
@@ -197,7 +198,7 @@ class Telling:
             self._status.update(f"{step} …")
 
     def published(self, record: "Published") -> None:
-        if self._status is None:
+        if self._is_quiet:
             return
         seconds = time.monotonic() - self._began
         self._began = time.monotonic()
@@ -214,7 +215,8 @@ def telling(is_quiet: bool) -> Iterator[Telling]:
 
     console = Console(stderr=True)
     if is_quiet or not console.is_terminal:
-        yield Telling(console, None)
+        # A log has the batches, too, though no line that changes.
+        yield Telling(console, None, is_quiet=is_quiet)
         return
     with console.status("start …") as status:
         yield Telling(console, status)
