@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run pipeline test test-long sim crash check fix bench bench-backlog bench-spark \
+.PHONY: help run pipeline test test-long sim crash chaos check fix bench bench-backlog bench-spark \
   screenshots docs setup constraints clean
 
 VENV := .venv
@@ -43,6 +43,11 @@ sim: ## Simulate N seeds of the real runtime under faults (SEED=1 begins there)
 crash: ## Kill a real process N times under load and check what is left
 	$(READY) test
 	@$(BIN)/python -m tests.faults.crash $(N)
+
+SECONDS := 600
+chaos: ## Hurt a cluster of three nodes for SECONDS and check what its clients were told
+	$(READY) test
+	@$(BIN)/python -m tests.cluster.chaos $(SECONDS) --seed $(or $(SEED),1) --result
 
 check: ## Check format, lint, types, import contracts and tidiness
 	$(READY) check

@@ -30,6 +30,7 @@ MODULES = (
     "http",
     "worker",
     "postgres",
+    "cluster",
     "dashboard",
 )
 """Modules of this folder, each with `run() -> list[Figure]`."""

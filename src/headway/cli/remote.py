@@ -2,12 +2,13 @@
 
 import json
 import os
+import random
 import time
 from collections.abc import Callable
 from contextlib import closing
 from functools import wraps
 from http.client import HTTPConnection, HTTPException
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import click
@@ -41,22 +42,23 @@ class Problem(Refused):
         self.code = code
 
 
-class Remote:
-    """One server, and who asks it."""
+class _Line(NamedTuple):
+    """A way to one server."""
 
-    def __init__(self, url: str, token: str | None) -> None:
-        try:
-            parts = urlsplit(url)
-            parts.port  # noqa: B018 it raises where it is no number
-        except ValueError as error:
-            raise Refused(f"{url}: {error}") from error
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise Refused(f"{url}: a server is http://HOST:PORT or https://HOST:PORT")
-        self._url = f"{parts.scheme}://{parts.netloc}"
+    url: str
+    connection: HTTPConnection
+
+
+class Remote:
+    """A server, or several of which any will do, and who asks it."""
+
+    def __init__(self, urls: str, token: str | None) -> None:
+        lines = [_line(url.strip()) for url in urls.split(",")]
+        # Which of them comes first is left to chance, so that all get their share.
+        self._lines = random.sample(lines, len(lines))
         self._headers = {"accept": "application/json"}
         if token:
             self._headers["authorization"] = f"Bearer {token}"
-        self._line = _line(parts.scheme, parts.hostname, parts.port)
         self._used_s = 0.0
         self.text = b""
         """The last answer, as it came."""
@@ -83,7 +85,8 @@ class Remote:
         return self._call("DELETE", path, None)
 
     def close(self) -> None:
-        self._line.close()
+        for line in self._lines:
+            line.connection.close()
 
     def _call(
         self, method: str, path: tuple[str, ...], body: object, query: str = ""
@@ -104,30 +107,46 @@ class Remote:
         try:
             return json.loads(self.text)
         except ValueError as error:
-            raise Refused(f"{self._url} is no Headway server") from error
+            raise Refused(f"{self._lines[0].url} is no Headway server") from error
 
     def _exchange(
         self, method: str, target: str, content: bytes | None, headers: dict[str, str]
     ) -> int:
         is_sent = False
         try:
-            if time.monotonic() - self._used_s > IDLE_S:
-                self._line.close()
-            if self._line.sock is None:
-                self._line.connect()
+            connection = self._connected()
             is_sent = True
-            self._line.request(method, target, content, headers)
-            answer = self._line.getresponse()
+            connection.request(method, target, content, headers)
+            answer = connection.getresponse()
             self.text = answer.read()
         except (OSError, HTTPException) as error:
-            self._line.close()
+            url, connection = self._lines[0]
+            connection.close()
             raise NoAnswer(
-                f"no answer from {self._url} ({error}); "
+                f"no answer from {url} ({error}); "
                 "start a server with `headway serve`, or name another with --server",
                 is_unknown=is_sent,
             ) from error
         self._used_s = time.monotonic()
         return answer.status
+
+    def _connected(self) -> HTTPConnection:
+        """A connection to the first server that takes one; it stays the first."""
+        if time.monotonic() - self._used_s > IDLE_S:
+            self._lines[0].connection.close()
+        for others in reversed(range(len(self._lines))):
+            connection = self._lines[0].connection
+            if connection.sock is not None:
+                break
+            try:
+                connection.connect()
+            except OSError:
+                if not others:
+                    raise
+                self._lines.append(self._lines.pop(0))
+            else:
+                break
+        return connection
 
 
 def server_given(command: Callable[..., R]) -> Callable[..., R]:
@@ -142,7 +161,7 @@ def server_given(command: Callable[..., R]) -> Callable[..., R]:
         "--server",
         default=lambda: os.environ.get("HEADWAY_SERVER", URL),
         show_default=f"$HEADWAY_SERVER or {URL}",
-        help="The server to ask.",
+        help="The server to ask; several of a cluster with commas between.",
     )
     return server(token(command))
 
@@ -159,14 +178,23 @@ def with_server(command: Callable[..., R]) -> Callable[..., R]:
     return called
 
 
-def _line(scheme: str, host: str, port: int | None) -> HTTPConnection:
-    if scheme == "http":
-        return HTTPConnection(host, port, timeout=TIMEOUT_S)
+def _line(url: str) -> _Line:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise Refused(f"{url}: {error}") from error
+    host = parts.hostname
+    if parts.scheme not in ("http", "https") or not host:
+        raise Refused(f"{url}: a server is http://HOST:PORT or https://HOST:PORT")
+    shown = f"{parts.scheme}://{parts.netloc}"
+    if parts.scheme == "http":
+        return _Line(shown, HTTPConnection(host, port, timeout=TIMEOUT_S))
     import ssl
     from http.client import HTTPSConnection
 
     context = ssl.create_default_context()
-    return HTTPSConnection(host, port, timeout=TIMEOUT_S, context=context)
+    return _Line(shown, HTTPSConnection(host, port, timeout=TIMEOUT_S, context=context))
 
 
 def _problem(status: int, text: bytes) -> Problem:

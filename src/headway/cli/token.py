@@ -43,11 +43,19 @@ def token() -> None:
     help="VERB:QUEUE, VERB:BEGINNING* or VERB:*; or admin, for everything.",
 )
 @click.option("--expires", help='After how long it is refused, such as "30d".')
-def create(data: Path, name: str, scopes: tuple[str, ...], expires: str | None) -> None:
+@click.option("--rate", help='How many requests it may make, such as "500/s".')
+def create(
+    data: Path,
+    name: str,
+    scopes: tuple[str, ...],
+    expires: str | None,
+    rate: str | None,
+) -> None:
     """Make a token, and print its secret: this once, it is kept nowhere.
 
     Verbs are enqueue, work, reply, read, manage, operate and metrics.
     """
+    from headway.server.rates import RequestRate
     from headway.server.scopes import parse_scopes
     from headway.server.tokens import TokenFile, wall_ms
 
@@ -60,8 +68,10 @@ def create(data: Path, name: str, scopes: tuple[str, ...], expires: str | None) 
                 raise BadValue("expires", expires, "must be above 0")
             expires_ms = now_ms + lasts_ms
         parsed = parse_scopes(scopes)
+        allowed = None if rate is None else RequestRate.parse(rate)
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        click.echo(TokenFile(data).add(name, parsed, now_ms, expires_ms))
+        made = TokenFile(data).add(name, parsed, now_ms, expires_ms, allowed)
+        click.echo(made)
 
 
 @token.command(name="list")
@@ -80,6 +90,7 @@ def list_(data: Path, is_json: bool) -> None:
                 "scopes": one.scopes,
                 "created_ms": one.created_ms,
                 "expires_ms": one.expires_ms,
+                "rate": one.rate,
             }
             for one in tokens
         ]
@@ -88,7 +99,9 @@ def list_(data: Path, is_json: bool) -> None:
     now_ms = wall_ms()
     width = max((len(one.name) for one in tokens), default=0)
     for one in tokens:
-        click.echo(f"{one.name:{width}}  {_life(one, now_ms)}  {' '.join(one.scopes)}")
+        rate = f", {one.rate}" if one.rate else ""
+        life = f"{_life(one, now_ms)}{rate}"
+        click.echo(f"{one.name:{width}}  {life}  {' '.join(one.scopes)}")
 
 
 @token.command()

@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from itertools import islice
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from headway.client import calls
 from headway.client.calls import Call
-from headway.client.errors import Unreachable
-from headway.client.origin import ANSWER_S, CONNECT_S, TRIES, Origin, delays_s
+from headway.client.errors import Elsewhere, Unreachable
+from headway.client.origin import ANSWER_S, TRIES, Origin, Origins, Turns
 from headway.client.stream import Stream
 from headway.core.errors import RuleBroken
 
@@ -31,17 +30,19 @@ def _asked(
 
 
 class AsyncClient:
-    """A server, for one event loop. `tries` is how often a call is sent."""
+    """A server, for one event loop. `tries` is how often a call is sent.
+
+    `url` may name several servers of a cluster, with commas between: the client stays
+    with one of them, and goes on to the next when that one does not answer.
+    """
 
     def __init__(
         self, url: str, token: str | None = None, *, tries: int = TRIES
     ) -> None:
-        self._origin = Origin(url, token)
+        self._origins = Origins(url, token)
         self._tries = tries
-        self._idle: list[Stream] = []
+        self._idle: list[tuple[Origin, Stream]] = []
         self._undoing: set[asyncio.Task[None]] = set()
-        lines = [f"{name}: {value}" for name, value in self._origin.headers.items()]
-        self._common = "\r\n".join(lines)
 
     enqueue = _asked(calls.enqueue)
     reply = _asked(calls.reply)
@@ -61,58 +62,75 @@ class AsyncClient:
         All calls may be repeated: what was done already is known by its key or token,
         and jobs of a lease that nobody heard of come back when it ends.
         """
-        pauses = islice(delays_s(), self._tries - 1)
+        turns = Turns(self._tries, len(self._origins) - 1)
         while True:
             try:
                 return await self._once(call)
-            except Unreachable:
-                pause_s = next(pauses, None)
-                if pause_s is None:
-                    raise
-                await asyncio.sleep(pause_s)
+            except Unreachable as error:
+                await asyncio.sleep(turns.pause_s(error))
 
     async def close(self) -> None:
         """What was cancelled on the way is taken back first."""
         if self._undoing:
             await asyncio.wait(self._undoing)
-        for stream in self._idle:
+        for _, stream in self._idle:
             stream.close()
         self._idle.clear()
 
     async def _once(self, call: Call[T]) -> T:
-        stream = await self._stream()
+        origin, stream = await self._stream()
+        try:
+            return await self._exchange(call, origin, stream)
+        except Elsewhere:
+            self._origins.leave(origin)
+            raise
+
+    async def _exchange(self, call: Call[T], origin: Origin, stream: Stream) -> T:
         head = (
-            f"{call.method} {call.path} HTTP/1.1\r\n{self._common}\r\n"
+            f"{call.method} {call.path} HTTP/1.1\r\n{origin.common}\r\n"
             f"content-length: {len(call.body)}\r\n\r\n"
         )
         asked = asyncio.ensure_future(stream.ask(head.encode(), call.body))
         try:
             await asyncio.wait({asked}, timeout=call.wait_s + ANSWER_S)
         except asyncio.CancelledError:
-            self._abandon(call, stream, asked)
+            self._abandon(call, origin, stream, asked)
             raise
         if not asked.done():
             stream.close()
             asked.cancel()
-            raise Unreachable(f"no answer from {self._origin.url} in time")
+            raise Elsewhere(f"no answer from {origin.url} in time")
         try:
             status, body = asked.result()
         except OSError as error:
             stream.close()
-            text = f"no answer from {self._origin.url} ({error})"
-            raise Unreachable(text) from error
-        self._keep(stream)
-        return self._origin.read(call, status, body)
+            text = f"no answer from {origin.url} ({error})"
+            raise Elsewhere(text) from error
+        self._keep(origin, stream)
+        return origin.read(call, status, body)
 
-    async def _stream(self) -> Stream:
+    async def _stream(self) -> tuple[Origin, Stream]:
+        """A connection to a server that takes one: nothing has been sent yet."""
         while self._idle:
-            stream = self._idle.pop()
-            if stream.is_open:
-                return stream
-        origin = self._origin
+            origin, stream = self._idle.pop()
+            if stream.is_open and origin is self._origins.current:
+                return origin, stream
+            stream.close()
+        others = len(self._origins)
+        while True:
+            origin = self._origins.current
+            try:
+                return origin, await self._connect(origin)
+            except Unreachable:
+                self._origins.leave(origin)
+                others -= 1
+                if others <= 0:
+                    raise
+
+    async def _connect(self, origin: Origin) -> Stream:
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(CONNECT_S):
+            async with asyncio.timeout(self._origins.connect_s):
                 _, made = await loop.create_connection(
                     Stream, origin.host, origin.port, ssl=origin.context
                 )
@@ -121,27 +139,32 @@ class AsyncClient:
             raise Unreachable(text) from error
         return made
 
-    def _keep(self, stream: Stream) -> None:
+    def _keep(self, origin: Origin, stream: Stream) -> None:
         if stream.is_open and len(self._idle) < IDLE_MAX:
-            self._idle.append(stream)
+            self._idle.append((origin, stream))
         else:
             stream.close()
 
-    def _abandon(self, call: Call[Any], stream: Stream, asked: Any) -> None:
+    def _abandon(
+        self, call: Call[Any], origin: Origin, stream: Stream, asked: Any
+    ) -> None:
         """The caller is gone; an answer that is on its way may have to be undone."""
         if call.undo is None:
+            asked.cancel()
             stream.close()
             return
         stream.hang_up()
-        task = asyncio.ensure_future(self._undo(call, stream, asked))
+        task = asyncio.ensure_future(self._undo(call, origin, stream, asked))
         self._undoing.add(task)
         task.add_done_callback(self._undoing.discard)
 
-    async def _undo(self, call: Call[Any], stream: Stream, asked: Any) -> None:
+    async def _undo(
+        self, call: Call[Any], origin: Origin, stream: Stream, asked: Any
+    ) -> None:
         try:
             async with asyncio.timeout(UNDO_S):
                 status, body = await asked
-                undo = call.undo and call.undo(self._origin.read(call, status, body))
+                undo = call.undo and call.undo(origin.read(call, status, body))
                 if undo is not None:
                     await self._once(undo)
         except (OSError, TimeoutError, Unreachable, RuleBroken):

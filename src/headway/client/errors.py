@@ -2,6 +2,7 @@
 
 ClientFailure
 └── Unreachable   no answer: what came of the call is not known, or nothing did
+    └── Elsewhere     this server has none; another one of the list may have
 
 RuleBroken (of the core)
 └── Refused       the server says no; `code` says why, and never changes its meaning
@@ -23,6 +24,10 @@ class ClientFailure(Exception):
 
 class Unreachable(ClientFailure):
     """No answer from the server, for all the tries that were safe."""
+
+
+class Elsewhere(Unreachable):
+    """This server has no answer; another one of the list may have."""
 
 
 class Refused(RuleBroken):

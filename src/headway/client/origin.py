@@ -9,12 +9,14 @@ from urllib.parse import urlsplit
 import msgspec
 
 from headway.client.calls import Call
-from headway.client.errors import Unreachable, error_of
+from headway.client.errors import Elsewhere, Unreachable, error_of
 from headway.core.errors import BadValue
 from headway.wire.problems import Problem
 
 T = TypeVar("T")
 CONNECT_S: Final = 10.0
+CONNECT_NEXT_S: Final = 3.0
+"""How long a connection may take where there is another address to try."""
 ANSWER_S: Final = 30.0
 """How long an answer may take beyond what the call asks the server to wait."""
 TRIES: Final = 6
@@ -22,7 +24,7 @@ TRIES: Final = 6
 FIRST_S: Final = 0.05
 LONGEST_S: Final = 5.0
 _PORTS: Final = {"http": 80, "https": 443}
-_AGAIN: Final = {"busy", "stopped", "too_many_requests"}
+_AGAIN: Final = {"busy", "rate_limited", "stopped", "too_many_requests"}
 _problem: Final = msgspec.json.Decoder(Problem).decode
 
 
@@ -52,6 +54,9 @@ class Origin:
         }
         if token:
             self.headers["authorization"] = f"Bearer {token}"
+        lines = [f"{name}: {value}" for name, value in self.headers.items()]
+        self.common = "\r\n".join(lines)
+        """The headers as they are sent."""
 
     def read(self, call: Call[T], status: int, body: bytes) -> T:
         """The answer, or the exception that a problem is; Unreachable if it may pass."""
@@ -65,13 +70,66 @@ class Origin:
         except msgspec.MsgspecError:
             # Something between us and the server answers in its place.
             if status >= 500:
-                raise Unreachable(f"{self.url} answered {status}") from None
+                raise Elsewhere(f"{self.url} answered {status}") from None
             problem = Problem(
                 type="", title="no such answer", status=status, code="not_headway"
             )
+        if problem.code == "stopped":
+            raise Elsewhere(f"{self.url}: {problem.code}: {problem.detail}")
         if problem.code in _AGAIN:
             raise Unreachable(f"{self.url}: {problem.code}: {problem.detail}")
         raise error_of(problem)
+
+
+class Origins:
+    """The servers of one list; a client stays with one of them while it answers.
+
+    Where it begins is left to chance, so that clients spread over all of them.
+    """
+
+    def __init__(self, urls: str, token: str | None = None) -> None:
+        """`urls` are addresses with commas between."""
+        self._all = [Origin(url.strip(), token) for url in urls.split(",")]
+        if len({origin.url for origin in self._all}) < len(self._all):
+            raise BadValue("url", urls, "names a server twice")
+        self._place = random.randrange(len(self._all))  # noqa: S311 spreading, no secret
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @property
+    def current(self) -> Origin:
+        return self._all[self._place]
+
+    @property
+    def connect_s(self) -> float:
+        """How long a connection may take."""
+        return CONNECT_S if len(self._all) == 1 else CONNECT_NEXT_S
+
+    def leave(self, origin: Origin) -> None:
+        """It does not answer: the next one's turn, unless somebody has left before."""
+        if origin is self.current:
+            self._place = (self._place + 1) % len(self._all)
+
+
+class Turns:
+    """How often one call is sent, and what pause there is before it is sent again."""
+
+    def __init__(self, tries: int, others: int) -> None:
+        """`others` are servers that have not been asked yet."""
+        self._left = tries - 1
+        self._others = others
+        self._pauses = delays_s()
+
+    def pause_s(self, error: Unreachable) -> float:
+        """Raises the error if that was the last try."""
+        if self._left <= 0:
+            raise error
+        self._left -= 1
+        if isinstance(error, Elsewhere) and self._others > 0:
+            self._others -= 1
+            return 0.0
+        return next(self._pauses)
 
 
 def delays_s() -> Iterator[float]:

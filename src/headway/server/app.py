@@ -60,6 +60,7 @@ class App:
         self._desk = desk
         self._guard = guard
         self._facilities = facilities
+        facilities.over_rate = lambda: guard.over_rate
         self._watch = watch
         self._is_stopped = False
         """The last answer was that the owner has stopped."""

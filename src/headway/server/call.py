@@ -36,6 +36,8 @@ class Facilities(msgspec.Struct):
     describe: Callable[[], bytes] = bytes
     """Makes the description of the API."""
     is_stopping: bool = False
+    over_rate: Callable[[], int] = int
+    """Requests that were refused since their token has made too many."""
 
 
 class Call:

@@ -1,11 +1,14 @@
 """At the gate: from where a request comes, for whom it is meant, and who sent it."""
 
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from math import ceil
 from typing import Final, Protocol
 
 from headway.server.http.message import Request
 from headway.server.problems import Refused
+from headway.server.rates import Allowance
 from headway.server.scopes import ANYBODY, NOBODY, Bearer, Verb
 
 _BEARER: Final = b"bearer "
@@ -34,13 +37,22 @@ class Tokens(Protocol):
 class Guard:
     """Lets in whom it may."""
 
-    def __init__(self, tokens: Tokens, address: str, hosts: Iterable[str]) -> None:
+    def __init__(
+        self,
+        tokens: Tokens,
+        address: str,
+        hosts: Iterable[str],
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`hosts` are names by which the server may be called, beside its address.
 
         If there are none, a server with tokens may be called by any: a page that was
         led here under a false name has no token.
         """
         self._tokens = tokens
+        self._now_s = now_s
+        self.over_rate = 0
+        """Requests that were refused since their token has made too many."""
         named = frozenset(map(host_name, hosts))
         self._is_any_host = not named
         self._hosts = LOOPBACK | {host_name(address)} | named
@@ -90,7 +102,17 @@ class Guard:
         found = self._tokens.find(given[7:].strip())
         if found is None:
             raise Refused("unauthorized", "the token is not known, or has expired")
+        if found.allowance is not None and not request.is_counted:
+            self._count(found, found.allowance)
+            request.is_counted = True
         return found
+
+    def _count(self, bearer: Bearer, allowance: Allowance) -> None:
+        wait_s = allowance.take(self._now_s())
+        if wait_s > 0:
+            self.over_rate += 1
+            text = f"token {bearer.name!r} may make {allowance.rate} requests"
+            raise Refused("rate_limited", text, retry_s=ceil(wait_s))
 
 
 def host_name(host: str) -> str:

@@ -83,6 +83,10 @@ METRICS: Final[dict[str, tuple[Kind, str]]] = {
         "Worker slots: busy with a job, or idle and waiting for one.",
     ),
     "headway_slots_wanted": (_G, "Worker slots wanted to keep the promises."),
+    "headway_requests_rate_limited_total": (
+        _C,
+        "Requests refused because their token has made too many.",
+    ),
     "headway_commits_total": (_C, "Commits to the store."),
     "headway_commit_rows_total": (_C, "Rows written by commits."),
     "headway_commit_seconds": (_H, "Time until a commit is on stable storage."),

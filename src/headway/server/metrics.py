@@ -55,6 +55,7 @@ def exposition(
     default_queue: str,
     memory: Memory,
     wanted: Wanted | None = None,
+    over_rate: int = 0,
 ) -> bytes:
     """All metrics. Those without a prefix are of the default queue, if it is there."""
     text = _Text()
@@ -69,6 +70,7 @@ def exposition(
         ],
     )
     text.one("headway_slots_wanted", None if wanted is None else wanted.slots)
+    text.one("headway_requests_rate_limited_total", over_rate)
     _write_default(text, measures, default_queue)
     text.one("mem_bytes_heap", memory.private)
     text.one("mem_bytes_sys", memory.resident)

@@ -53,6 +53,7 @@ CODES: Final = {
     "uri_too_long": Code(414, "The target is too long"),
     "unsupported_media_type": Code(415, "The body's type is not understood"),
     "misdirected": Code(421, "The Host header does not name this server"),
+    "rate_limited": Code(429, "The token has made too many requests"),
     "replies_full": Code(429, "Too many early replies are kept already"),
     "staging_full": Code(429, "Too much is staged already"),
     "headers_too_large": Code(431, "The headers are too large"),
@@ -78,14 +79,18 @@ _OF_HTTP: Final = {
 class Refused(Exception):
     """The request is refused before or instead of being carried out."""
 
-    def __init__(self, code: str, detail: str = "", key: str = "") -> None:
+    def __init__(
+        self, code: str, detail: str = "", key: str = "", retry_s: int = 1
+    ) -> None:
         super().__init__(detail or code)
+        self.retry_s = retry_s
+        """After how long to come again, where coming again helps."""
         self.code = code
         self.detail = detail
         self.key = key
 
 
-def problem(code: str, detail: str = "", key: str = "") -> Response:
+def problem(code: str, detail: str = "", key: str = "", retry_s: int = 1) -> Response:
     known = CODES[code]
     body = Problem(
         type=TYPE + code,
@@ -102,7 +107,7 @@ def problem(code: str, detail: str = "", key: str = "") -> Response:
     elif known.status == 405:
         headers = ((b"allow", detail.encode()),)
     elif known.status in (429, 503):
-        headers = ((b"retry-after", b"1"),)
+        headers = ((b"retry-after", b"%d" % retry_s),)
     return Response(known.status, _encode(body), KIND, headers)
 
 
@@ -115,7 +120,7 @@ def of_error(error: Exception) -> Response:
     """The answer that an error is told by."""
     match error:
         case Refused():
-            return problem(error.code, error.detail, error.key)
+            return problem(error.code, error.detail, error.key, error.retry_s)
         case errors.BadValue():
             # The core counts in milliseconds, and says so; a body need not.
             return problem("bad_value", str(error), error.key.removesuffix("_ms"))

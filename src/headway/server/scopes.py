@@ -8,6 +8,7 @@ from typing import Final, Self
 import msgspec
 
 from headway.core.errors import BadValue
+from headway.server.rates import Allowance
 
 EVERY: Final = "*"
 ADMIN: Final = "admin"
@@ -78,8 +79,12 @@ class Scope(msgspec.Struct, frozen=True):
 class Bearer:
     """Whoever sent a request, and what they may do."""
 
-    def __init__(self, name: str, scopes: Iterable[Scope]) -> None:
+    def __init__(
+        self, name: str, scopes: Iterable[Scope], allowance: Allowance | None = None
+    ) -> None:
         self.name = name
+        self.allowance = allowance
+        """What is left of the requests that they may make; None if nothing bounds it."""
         self.scopes = tuple(scopes)
         self._verbs = frozenset(scope.verb for scope in self.scopes)
         self._seen: dict[tuple[Verb, str | None], bool] = {}

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from headway.core.errors import BadValue
 from headway.server.private import PrivateFile, Seen
+from headway.server.rates import RATE, Allowance, RequestRate
 from headway.server.scopes import Bearer, Scope, parse_scopes
 
 FILE: Final = "tokens.json"
@@ -23,7 +24,7 @@ NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 _NAME: Final = re.compile(NAME)
 
 
-class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What is kept of a token: enough to know it again, too little to use it."""
 
     name: Annotated[str, Meta(pattern=NAME)]
@@ -31,6 +32,7 @@ class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scopes: Annotated[list[str], Meta(min_length=1)]
     created_ms: int
     expires_ms: int | None = None
+    rate: Annotated[str, Meta(pattern=RATE)] | None = None
 
 
 class _Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,6 +66,7 @@ class TokenFile:
         scopes: Iterable[Scope],
         now_ms: int,
         expires_ms: int | None = None,
+        rate: RequestRate | None = None,
     ) -> str:
         """Makes a token. The answer is its secret, which is kept nowhere."""
         if not _NAME.fullmatch(name):
@@ -77,7 +80,9 @@ class TokenFile:
                 raise BadValue("name", name, "there is a token of this name")
             if len(tokens) >= TOKENS_MAX:
                 raise BadValue("name", name, f"there are {TOKENS_MAX} tokens already")
-            made = Kept(name, hashed(secret.encode()), texts, now_ms, expires_ms)
+            kept = hashed(secret.encode())
+            written = None if rate is None else str(rate)
+            made = Kept(name, kept, texts, now_ms, expires_ms, written)
             self._write([*tokens, made])
         return secret
 
@@ -168,14 +173,24 @@ class Keyring:
         self._told.tokens_read(len(tokens))
 
     def _take(self, tokens: list[Kept]) -> None:
-        self._known = {
-            token.sha256: (
-                Bearer(token.name, parse_scopes(token.scopes)),
-                token.expires_ms,
+        before, self._known = self._known, {}
+        for token in tokens:
+            was, _ = before.get(token.sha256, (None, None))
+            bearer = Bearer(
+                token.name, parse_scopes(token.scopes), _allowance(token, was)
             )
-            for token in tokens
-        }
+            self._known[token.sha256] = bearer, token.expires_ms
         self.is_required = self.is_required or bool(tokens)
+
+
+def _allowance(token: Kept, was: Bearer | None) -> Allowance | None:
+    """A fresh one, unless the token had one of this rate: no file fills it again."""
+    if token.rate is None:
+        return None
+    rate = RequestRate.parse(token.rate)
+    if was is not None and was.allowance is not None and was.allowance.rate == rate:
+        return was.allowance
+    return Allowance(rate)
 
 
 def hashed(secret: bytes) -> str:

@@ -38,8 +38,9 @@ class AnyPorts(Protocol):
 class App:
     """Handlers, and the queue that their jobs are in.
 
-    The address is "http://HOST:PORT" of a server, "sqlite:///FILE" for a queue inside
-    this process, or "memory:". Nothing is opened before it is needed.
+    The address is "http://HOST:PORT" of a server, or several of a cluster with commas
+    between; "sqlite:///FILE" for a queue inside this process; or "memory:". Nothing is
+    opened before it is needed.
     """
 
     def __init__(self, url: str, *, token: str | None = None) -> None:

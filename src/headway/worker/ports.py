@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from headway.client.awaited import AsyncClient
 from headway.client.blocking import Client
-from headway.client.origin import Origin
+from headway.client.origin import Origins
 from headway.client.port import AsyncPort, Port
 from headway.core.errors import BadValue
 from headway.runtime.door import Door
@@ -31,7 +31,7 @@ class Ports:
             if url.partition(":")[0] not in ("http", "https"):
                 rule = 'is none of "http://HOST:PORT", "https://HOST:PORT", '
                 raise BadValue("url", url, f'{rule}"sqlite:///FILE" and "memory:"')
-            Origin(url, token)
+            Origins(url, token)
         elif token is not None:
             raise BadValue("token", "…", "only servers ask for one")
         elif url == FILE:

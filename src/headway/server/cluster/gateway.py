@@ -237,8 +237,9 @@ class Gateway:
         if app is None:
             tell(NOT_HERE)
             return _ANSWERED
-        # The first node has looked at the name that the client used.
+        # The first node has looked at the name that the client used, and counted it.
         headers[b"host"] = b"localhost"
+        request.is_counted = True
         wait = headers.get(WAIT)
         if wait is None:
             return app.handle(request, self._guarded(tell))

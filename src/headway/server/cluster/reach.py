@@ -124,6 +124,7 @@ class Reach:
             if not answer.done():
                 answer.set_result(response)
 
+        request.is_counted = True  # as a whole, when it came
         answering = app.handle(request, told)
         if waiting is not None:
             waiting.withdraw = answering.withdraw

@@ -44,6 +44,7 @@ def metrics(call: Call) -> Plan:
             default_queue=call.facilities.default_queue,
             memory=memory_of_process(),
             wanted=good(answers[1]),
+            over_rate=call.facilities.over_rate(),
         )
         return Response(200, body, TEXT.encode())
 

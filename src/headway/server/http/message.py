@@ -30,6 +30,8 @@ class Request(msgspec.Struct):
     """Its HTTP/1.0 client wants to go on, and has to be told that it can."""
     found: Any = None
     """Its route, if somebody has looked for it already."""
+    is_counted: bool = False
+    """It counts against the rate of its token no more."""
 
     @property
     def path(self) -> bytes:
