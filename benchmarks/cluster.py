@@ -61,6 +61,8 @@ class Cluster:
     """Of the database."""
     partitions: int
     lease_s: float
+    database: int
+    """The process that all others of the database are below."""
     stack: ExitStack
     urls: dict[str, str] = field(default_factory=dict)
     processes: dict[str, Any] = field(default_factory=dict)
@@ -120,12 +122,12 @@ def cluster(
         place = Path(made)
         # As root, the database runs as a user of its own, which must get in.
         place.chmod(0o755)
-        address, _ = stack.enter_context(pgqueuer.database(place, "data"))
+        address, pid = stack.enter_context(pgqueuer.database(place, "data"))
         migrate = [sys.executable, "-m", "headway.cli.main", "migrate"]
         log = place / "migrate"
         with started(migrate, log, {"HEADWAY_STORE": address}) as process:
             wait_for_line(process, log, "went from", READY_S)
-        found = Cluster(place, address, partitions, lease_s, stack)
+        found = Cluster(place, address, partitions, lease_s, pid, stack)
         for name in names:
             found.start(name)
         yield found

@@ -31,6 +31,7 @@ MODULES = (
     "worker",
     "postgres",
     "cluster",
+    "cluster_scale",
     "dashboard",
 )
 """Modules of this folder, each with `run() -> list[Figure]`."""
