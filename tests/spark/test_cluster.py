@@ -11,7 +11,11 @@ from tests.server.process import Served
 from tests.spark.cluster import HOME, cluster, environment
 from tests.spark.work import content, run, work
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.long,
+    pytest.mark.timeout(1_800),
+]
 
 PROGRAM = "from headway.cli.main import main\n\nmain()\n"
 
