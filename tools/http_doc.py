@@ -16,10 +16,11 @@ Written by `make docs` from the routes themselves: the same that `GET /openapi.j
 for programs. How requests are read, what is limited and what errors look like is in
 [HTTP](http.md); what the verbs in *needs* mean, in [security](security.md#scopes).
 
-The examples run as they stand. They expect the server's address in `HEADWAY_SERVER`, as the
-command line does, and name what you would have from earlier answers by variables: `$job`,
-`$token` of a lease, `$number` of an operation; of a signed message, its `$message`, `$time` in
-seconds and `$signature`. With tokens, add `-H "authorization: Bearer $HEADWAY_TOKEN"`.
+The examples run as they stand, but for those that steer a cluster. They expect the server's
+address in `HEADWAY_SERVER`, as the command line does, and name what you would have from
+earlier answers by variables: `$job`, `$token` of a lease, `$number` of an operation; of a
+signed message, its `$message`, `$time` in seconds and `$signature`. With tokens, add
+`-H "authorization: Bearer $HEADWAY_TOKEN"`.
 
 Durations are milliseconds or text such as `"5s"`, moments milliseconds since 1970 or text such
 as `"2026-11-27T08:00:00Z"`. Fields in bold must be there. Every route can also answer with the
@@ -57,6 +58,16 @@ OTHERS = {
     "GET /v1/writes/{id}": {"id": "write-1"},
     "DELETE /v1/writes/{id}": {"id": "write-1"},
 }
+OTHERS |= {
+    f"POST /v1/nodes/{{name}}/{verb}": {"name": "rack-2"}
+    for verb in ("drain", "undrain")
+}
+UNRUN = {
+    "POST /v1/nodes/{name}/drain": "it needs a cluster",
+    "POST /v1/nodes/{name}/undrain": "it needs a cluster",
+    "POST /v1/partitions/{partition}/move": "it needs a cluster",
+}
+"""Examples that one server alone refuses."""
 QUERIES = {
     "GET /v1/jobs": "?queue=mail&limit=10",
     "GET /v1/history/{partition}": "?first=1",
@@ -213,7 +224,8 @@ def example(method: str, path: str, operation: dict[str, Any]) -> str:
         lines += SIGNED
     if given is not None:
         lines += f" \\\n    -H 'content-type: application/json' -d {quoted(given)}"
-    return f"\n```sh\n{lines}\n```\n"
+    unrun = f"<!-- not run: {UNRUN[route]} -->\n" if route in UNRUN else ""
+    return f"\n{unrun}```sh\n{lines}\n```\n"
 
 
 def quoted(given: Any) -> str:

@@ -104,6 +104,7 @@ def pages(url: str) -> dict[str, str]:
         "schedules": "/#/schedules",
         "acts": "/#/acts",
         "what-if": "/#/what-if",
+        "nodes": "/#/nodes",
         "node": "/#/node",
     }
     # The newest: it is still ready when its picture is taken.

@@ -19,6 +19,7 @@ from headway.server.app import App
 from headway.server.call import Facilities
 from headway.server.callbacks import CallbackFile, Callbacks
 from headway.server.cluster.gateway import Gateway
+from headway.server.cluster.meter import Meter
 from headway.server.cluster.places import Placed
 from headway.server.desk import Desk
 from headway.server.guard import Guard
@@ -28,6 +29,7 @@ from headway.server.http.limits import Limits
 from headway.server.http.message import Response
 from headway.server.ids import Ids
 from headway.server.log import Watcher
+from headway.server.members import Alone
 from headway.server.past import Past
 from headway.server.problems import of_http
 from headway.server.pulse import Pulse
@@ -99,6 +101,9 @@ class StaticPlaces:
     def is_valid(self) -> bool:
         return self.is_leased
 
+    def left_s(self) -> float:
+        return 1.5 if self.is_leased else 0.0
+
     def changed(self, then: Callable[[], None]) -> None:
         self.map.listeners.append(then)
 
@@ -123,6 +128,7 @@ class Partition:
             Writes(folder / "writes", desk),
             Acts(folder, watch, loop),
             Pulse(desk, watch.broken),
+            Alone(name),
             DEFAULT,
         )
         desk.submit(Configure(QueueConfig(name=DEFAULT), is_new_only=True)).result()
@@ -153,6 +159,7 @@ class Node:
             KEY,
             default_queue=DEFAULT,
             patience_s=patience_s,
+            meter=Meter(name),
         )
         self.connections = Connections(self.gateway.handle, of_http, Limits())
         self.seen: list[str] = []

@@ -52,11 +52,17 @@ class ClusterOf:
         self._never = os.eventfd(0)
         self._stack.callback(os.close, self._never)
 
-    def start(self, name: str, *options: str, address: str = "") -> NodeProcess:
+    def start(
+        self,
+        name: str,
+        *options: str,
+        address: str = "",
+        kind: type[NodeProcess] = NodeProcess,
+    ) -> NodeProcess:
         """A node, once it says that it answers."""
         first = () if self.nodes else ("--partitions", str(self._partitions))
         where = address or self.address
-        node = NodeProcess(self._folder, name, where, *first, *options)
+        node = kind(self._folder, name, where, *first, *options)
         self.nodes[name] = node
         self._stack.callback(end, node)
         return node

@@ -213,7 +213,9 @@ def test_metrics_are_of_this_node_and_name_the_partition(nodes: Gated) -> None:
     assert 'partition="p2"' in text
     assert 'partition="p1"' not in text
     samples = [line for line in text.splitlines() if not line.startswith("#")]
-    assert all('partition="p2"' in line for line in samples)
+    own = [line for line in samples if line.startswith("headway_node_")]
+    assert all('node="b"' in line for line in own)
+    assert all('partition="p2"' in line for line in samples if line not in own)
     assert labelled("up 1", "p1") == 'up{partition="p1"} 1'
     assert labelled('up{queue="a"} 1', "p1") == 'up{partition="p1",queue="a"} 1'
 

@@ -228,7 +228,9 @@ def test_a_node_without_partitions_answers_everything(tmp_path: Path) -> None:
         assert node.ask("GET", "/").status == 200
         assert node.ask("GET", "/openapi.json").status == 200
         assert node.ask("GET", "/readyz").status == 200
-        assert node.ask("GET", "/metrics").body == b""
+        metrics = node.ask("GET", "/metrics").body
+        assert b'headway_node_partitions{node="idle"} 0' in metrics
+        assert b"partition=" not in metrics
         assert node.ask("GET", "/v1/nowhere").code == "not_found"
         assert node.ask("GET", "/v1/jobs/17").code == "unknown_job"
 

@@ -67,3 +67,21 @@ def test_an_answer_leaves_only_while_the_partition_is_held(tmp_path: Path) -> No
         return [first.status, second.status]
 
     assert asyncio.run(story()) == [200, 503]
+
+
+def test_whoever_steers_the_cluster_is_answered_by_a_partition_that_has_moved(
+    tmp_path: Path,
+) -> None:
+    """It is no answer of the partition's, and what was done is done."""
+    lost = asyncio.Event()
+
+    async def story() -> list[int]:
+        house = await opened(tmp_path, lambda: not lost.is_set())
+        try:
+            about = await asked(house, b"/v1/partitions", lost.set)
+            jobs = await asked(house, b"/v1/queues/default", lambda: None)
+        finally:
+            await house.close()
+        return [about.status, jobs.status]
+
+    assert asyncio.run(story()) == [200, 503]

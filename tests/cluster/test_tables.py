@@ -245,7 +245,7 @@ def test_operators_see_and_change_a_cluster(address: str, tables: Operator) -> N
     (node,) = json.loads(told(address, "nodes", "--json"))
     assert (node["name"], node["state"], node["partitions"]) == (
         "one",
-        "serving",
+        "alive",
         ["p1"],
     )
     first, second = json.loads(told(address, "partitions", "--json"))

@@ -37,6 +37,7 @@ PAGES = {
     "schedules": ("/#/schedules", [SCHEDULE, "Europe/London", KIND]),
     "acts": ("/#/acts", ["paused it", REASON, "anybody"]),
     "node": ("/#/node", ["Partition p1", "Index of jobs"]),
+    "nodes": ("/#/nodes", ["One server, and no cluster", "alone", "served"]),
     "what if": ("/#/what-if", ["Worker slots"]),
 }
 

@@ -17,7 +17,7 @@ import pytest
 
 from headway.cli.main import headway
 from headway.server.handlers.table import ROUTES
-from headway.server.metric_names import METRICS
+from headway.server.metric_names import METRICS, NODE_METRICS
 from headway.server.routing import Route
 from headway.sim.plan.grid import load_grid
 from headway.sim.scenario_file import load_scenario
@@ -198,7 +198,7 @@ def check(block: Block, folder: Path) -> None:
         case "ini":
             configparser.ConfigParser().read_string(block.text)
         case "yaml":
-            known = set(METRICS)
+            known = {*METRICS, *NODE_METRICS}
             used = re.findall(r"headway_\w+?(?=_bucket|\b)", block.text)
             assert used
             assert set(used) <= known, block

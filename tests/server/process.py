@@ -43,6 +43,9 @@ class Answer(NamedTuple):
 class Served:
     """`headway serve` on a free port of this machine."""
 
+    module = "headway.cli.main"
+    """What is run; it takes the arguments of `headway`."""
+
     def __init__(
         self, data: Path, *options: str, environment: dict[str, str] | None = None
     ) -> None:
@@ -50,7 +53,10 @@ class Served:
         self._log = data.with_name(f"{data.name}-{next(_numbers)}.log")
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                command("serve", "--data", str(data), "--port", "0", *options),
+                command(
+                    *("serve", "--data", str(data), "--port", "0", *options),
+                    module=self.module,
+                ),
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})},
@@ -154,8 +160,8 @@ Serve = Callable[..., Served]
 """Starts a server with some options."""
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "headway.cli.main", *arguments]
+def command(*arguments: str, module: str = Served.module) -> list[str]:
+    return [sys.executable, "-m", module, *arguments]
 
 
 def make_token(

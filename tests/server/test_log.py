@@ -20,6 +20,7 @@ from headway.server.guard import Guard
 from headway.server.http.message import Request, Response
 from headway.server.ids import Ids
 from headway.server.log import Watcher
+from headway.server.members import Alone
 from headway.server.past import Past
 from headway.server.plans import Plan
 from headway.server.problems import of_error
@@ -209,6 +210,7 @@ def test_a_handler_that_breaks_tells_no_value_to_log_or_caller() -> None:
             Writes(nowhere, desk),
             Acts(nowhere, Watcher("info", stream), asyncio.get_running_loop()),
             Pulse(desk, Watcher("info", stream).broken),
+            Alone("p1"),
             "default",
         )
         app = App(Router([route]), desk, guard, facilities, Watcher("info", stream))

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as parsed
 
 from headway.core.commands import Ack, Reply
 from headway.core.config import Concurrency, QueueConfig
-from headway.server.metric_names import METRICS, Kind
+from headway.server.metric_names import METRICS, NODE_METRICS, Kind
 from headway.server.metrics import Memory, exposition, memory_of_process
 from tests.runtime.metered import SLO_MS, MeteredDesk
 
@@ -149,7 +149,8 @@ def test_the_page_has_every_metric_with_its_kind_and_meaning() -> None:
         if cells[0].startswith("`") and len(cells) >= 3
     }
     assert in_docs == {
-        name: (kind.value, meaning) for name, (kind, meaning) in METRICS.items()
+        name: (kind.value, meaning)
+        for name, (kind, meaning) in {**METRICS, **NODE_METRICS}.items()
     }
 
 

@@ -7,11 +7,11 @@ import msgspec
 
 from headway.cli.page import moment, print_table, say
 from headway.cli.sections import example
-from headway.cli.tables import Listing, as_json, operating, print_json
+from headway.cli.steering import steering
+from headway.cli.tables import Listing, as_json, print_json
 
 if TYPE_CHECKING:
-    from headway.core.cluster import Node
-    from headway.store.postgres.cluster import Operator
+    from headway.cli.steering import Steered
 
 
 class NodeRow(msgspec.Struct):
@@ -20,7 +20,7 @@ class NodeRow(msgspec.Struct):
     name: str
     address: str
     state: str
-    """`serving`, `draining`, `leaving` or `gone`."""
+    """`alive`, `draining`, `leaving` or `gone`."""
     left_ms: int
     """Until its lease is over."""
     partitions: list[str]
@@ -35,8 +35,8 @@ def nodes() -> None:
 
 @nodes.command("list", epilog=example("headway nodes list --json"))
 @as_json
-@operating
-def list_nodes(tables: "Operator", is_json: bool) -> None:
+@steering
+def list_nodes(tables: "Steered", is_json: bool) -> None:
     """List nodes: how they are, and what they hold."""
     from headway.core.cluster import holder
 
@@ -48,7 +48,7 @@ def list_nodes(tables: "Operator", is_json: bool) -> None:
         NodeRow(
             name=node.name,
             address=node.address,
-            state=state_of(node),
+            state=node.state,
             left_ms=node.left_ms,
             partitions=held.get(node.name, []),
             version=node.version,
@@ -79,8 +79,8 @@ def list_nodes(tables: "Operator", is_json: bool) -> None:
 
 @nodes.command(epilog=example("headway nodes drain rack-2"))
 @click.argument("name")
-@operating
-def drain(tables: "Operator", name: str) -> None:
+@steering
+def drain(tables: "Steered", name: str) -> None:
     """Have NAME give its partitions to the others, and take none until undrained."""
     tables.drain(name, is_on=True)
     say(f"{name} drains: its partitions go to the others one after another")
@@ -88,16 +88,8 @@ def drain(tables: "Operator", name: str) -> None:
 
 @nodes.command(epilog=example("headway nodes undrain rack-2"))
 @click.argument("name")
-@operating
-def undrain(tables: "Operator", name: str) -> None:
+@steering
+def undrain(tables: "Steered", name: str) -> None:
     """Have NAME take partitions again."""
     tables.drain(name, is_on=False)
     say(f"{name} takes partitions again")
-
-
-def state_of(node: "Node") -> str:
-    if not node.is_alive:
-        return "gone"
-    if node.is_leaving:
-        return "leaving"
-    return "draining" if node.is_draining else "serving"

@@ -8,9 +8,11 @@ import msgspec
 from headway.cli.page import print_table, say, several
 from headway.cli.refused import Refused
 from headway.cli.sections import example
+from headway.cli.steering import steering
 from headway.cli.tables import Listing, as_json, operating, print_json
 
 if TYPE_CHECKING:
+    from headway.cli.steering import Steered
     from headway.store.postgres.cluster import Operator
 
 
@@ -36,8 +38,8 @@ def partitions() -> None:
 
 @partitions.command("list", epilog=example("headway partitions list --json"))
 @as_json
-@operating
-def list_partitions(tables: "Operator", is_json: bool) -> None:
+@steering
+def list_partitions(tables: "Steered", is_json: bool) -> None:
     """List partitions: who serves them, and how many queues they have."""
     from headway.core.cluster import holder
 
@@ -90,8 +92,8 @@ def add(tables: "Operator", names: tuple[str, ...], database: str) -> None:
 @click.argument("partition")
 @click.argument("node", required=False)
 @click.option("--anywhere", is_flag=True, help="Leave it to the nodes again.")
-@operating
-def move(tables: "Operator", partition: str, node: str | None, anywhere: bool) -> None:
+@steering
+def move(tables: "Steered", partition: str, node: str | None, anywhere: bool) -> None:
     """Have PARTITION served by NODE for as long as that one serves."""
     if (node is None) != anywhere:
         raise Refused("give a node, or --anywhere")

@@ -50,6 +50,12 @@ if TYPE_CHECKING:
     help="Where other nodes reach this one.  [default: where it listens]",
 )
 @click.option(
+    "--peer-ca",
+    type=click.Path(path_type=Path),
+    help="Certificates, as PEM, by which other nodes are trusted.  [default: the "
+    "system's]",
+)
+@click.option(
     "--lease",
     type=duration,
     default="10s",
@@ -135,12 +141,14 @@ def _member(
     lease: int,
     partitions: int,
     databases: tuple[tuple[str, str], ...],
+    peer_ca: Path | None,
 ) -> "Member | None":
     from headway.server.settings import Member, Secret
 
     if node is None:
-        if advertise is not None or databases:
-            raise Refused("--advertise and --database are for a node: give it a --node")
+        if advertise is not None or databases or peer_ca is not None:
+            text = "--advertise, --database and --peer-ca are for a node"
+            raise Refused(f"{text}: give it a --node")
         return None
     others = {}
     for name, file in databases:
@@ -153,4 +161,5 @@ def _member(
         lease_ms=lease,
         partitions=partitions,
         databases=others,
+        peer_ca=peer_ca,
     )

@@ -36,7 +36,7 @@ def operating(command: Callable[..., None]) -> Callable[..., None]:
     @database_options
     @wraps(command)
     def run(store: str | None, store_file: Path | None, **values: Any) -> None:
-        with refusing(), _opened(store, store_file) as tables:
+        with refusing(), opened(store, store_file) as tables:
             command(tables, **values)
 
     return run
@@ -47,7 +47,7 @@ def print_json(value: object) -> None:
 
 
 @contextmanager
-def _opened(store: str | None, file: Path | None) -> Iterator["Operator"]:
+def opened(store: str | None, file: Path | None) -> Iterator["Operator"]:
     address = database(store, file)
     if address is None:
         raise Refused(f"no database is given: --store, --store-file or ${VARIABLE}")

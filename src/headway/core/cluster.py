@@ -9,7 +9,7 @@ a partition.
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -34,6 +34,15 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     left_ms: int = 0
     """Until its lease is over."""
     started_ms: int = 0
+
+    @property
+    def state(self) -> Literal["alive", "draining", "leaving", "gone"]:
+        """In one word."""
+        if not self.is_alive:
+            return "gone"
+        if self.is_leaving:
+            return "leaving"
+        return "draining" if self.is_draining else "alive"
 
     @property
     def is_taking(self) -> bool:

@@ -10,12 +10,13 @@ from headway.server.call import Call
 from headway.server.problems import Refused
 from headway.server.tokens import wall_ms
 from headway.wire.live import REASON, REASON_MAX, REASON_PATTERN, Act
+from headway.wire.nodes import Move
 from headway.wire.operations import DeadBody, PurgeBody
 from headway.wire.queues import KindRules, QueueRules, TenantRules
 
 _GIVEN: Final = re.compile(REASON_PATTERN)
 _SAID_MAX: Final = 2_000
-_TOLD: Final = (DeadBody, PurgeBody, TenantRules, KindRules, QueueRules, dict)
+_TOLD: Final = (DeadBody, PurgeBody, TenantRules, KindRules, QueueRules, Move, dict)
 """Bodies that hold rules and filters, and nothing of a job."""
 
 
@@ -23,7 +24,9 @@ def act_of(call: Call) -> Act:
     """What is kept of a call: names, rules and filters, but nothing of a payload."""
     params = call.params
     named = {
-        name: params[name] for name in ("tenant", "kind", "name") if name in params
+        name: params[name]
+        for name in ("tenant", "kind", "name", "partition")
+        if name in params
     }
     said: Any = None
     if isinstance(call.body, _TOLD):

@@ -11,6 +11,7 @@ from headway.server.bodies import convert
 from headway.server.callbacks import Callbacks
 from headway.server.http.message import Request, Response
 from headway.server.ids import Ids
+from headway.server.members import Members
 from headway.server.past import Past
 from headway.server.problems import Refused
 from headway.server.pulse import Pulse
@@ -31,6 +32,7 @@ class Facilities(msgspec.Struct):
     writes: Writes
     acts: Acts
     pulse: Pulse
+    members: Members
     default_queue: str
     """The queue of the four simple endpoints."""
     describe: Callable[[], bytes] = bytes

@@ -27,8 +27,9 @@ from headway.server.http.message import Request, Response
 from headway.server.ids import Ids
 from headway.server.indexing import Indexing
 from headway.server.log import Watcher
+from headway.server.members import Alone, Members
 from headway.server.past import Past
-from headway.server.problems import problem
+from headway.server.problems import Refused, problem
 from headway.server.pulse import Pulse
 from headway.server.routing import Router
 from headway.server.settings import INDEX
@@ -54,6 +55,10 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     queue_length: int | None = None
     is_held: Callable[[], bool] | None = None
     """Asked before an answer leaves; without, the store alone keeps owners apart."""
+    members: Members | None = None
+    """The cluster that it is part of, if it is part of one."""
+    acts: Acts | None = None
+    """Where acts are written down, if its folder is not the place."""
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -76,9 +81,18 @@ class HeldApp(App):
 
     def handle(self, request: Request, tell: Callable[[Response], None]) -> Answering:
         def leave(response: Response) -> None:
-            tell(response if self._is_held() else not_held())
+            is_good = self._is_held() or self._is_of_nodes(request)
+            tell(response if is_good else not_held())
 
         return super().handle(request, leave)
+
+    def _is_of_nodes(self, request: Request) -> bool:
+        """Whoever moves a partition is told so, even by the one that was moved."""
+        try:
+            found = request.found or self._router.find(request)
+        except Refused:
+            return False
+        return found.route.is_of_nodes
 
 
 class House:
@@ -98,8 +112,9 @@ class House:
             Past(ground.truth.open_past, ground.partition),
             host.callbacks,
             Writes(ground.writes, self.desk),
-            Acts(data, watch, loop),
+            ground.acts or Acts(data, watch, loop),
             Pulse(self.desk, watch.broken, TrendsFile(data, watch)),
+            ground.members or Alone(ground.partition),
             ground.default_queue,
             _described,
         )
@@ -156,7 +171,8 @@ class House:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.app.close()
-        self.facilities.acts.close()
+        if self.ground.acts is None:
+            self.facilities.acts.close()
         self.facilities.finder.close()
         self.facilities.past.close()
         self.facilities.pulse.close()

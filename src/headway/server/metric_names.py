@@ -126,3 +126,37 @@ METRICS: Final[dict[str, tuple[Kind, str]]] = {
     "mem_bytes_sys": (_G, "Resident memory of the process, as the system counts it."),
 }
 """In the order of the page that describes them."""
+
+NODE_METRICS: Final[dict[str, tuple[Kind, str]]] = {
+    "headway_node_lease_left_seconds": (
+        _G,
+        "How long the lease of this node goes on for certain; 0 when it is over.",
+    ),
+    "headway_node_partitions": (_G, "Partitions that this node holds and answers for."),
+    "headway_node_renewals_missed_total": (
+        _C,
+        "Renewals of the lease that the database did not take.",
+    ),
+    "headway_node_opened_total": (_C, "Partitions that this node has begun to serve."),
+    "headway_node_handovers_total": (
+        _C,
+        "Partitions that this node has handed over to another.",
+    ),
+    "headway_node_lost_total": (
+        _C,
+        "Partitions that this node has lost: its lease was over, or another took them.",
+    ),
+    "headway_node_forwarded_total": (
+        _C,
+        "Requests that this node has sent on, once for each time they were sent.",
+    ),
+    "headway_node_forward_seconds": (
+        _H,
+        "Time until another node has answered, without requests that may wait there.",
+    ),
+    "headway_node_peer_errors_total": (
+        _C,
+        "Calls to other nodes without an answer: not sent, or lost on their way.",
+    ),
+}
+"""Of a node of a cluster, beside those of its partitions."""

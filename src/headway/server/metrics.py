@@ -4,7 +4,7 @@ Labels are bounded: queue, SLO and limit, never a tenant, and beyond a number of
 or lanes one row for the others.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from resource import getpagesize
 from typing import Final
@@ -21,7 +21,7 @@ from headway.runtime.measures import (
     Measures,
     QueueMeasures,
 )
-from headway.server.metric_names import METRICS
+from headway.server.metric_names import METRICS, Kind
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _STATM: Final = Path("/proc/self/statm")
@@ -58,7 +58,7 @@ def exposition(
     over_rate: int = 0,
 ) -> bytes:
     """All metrics. Those without a prefix are of the default queue, if it is there."""
-    text = _Text()
+    text = Text()
     _write_lanes(text, measures.lanes)
     _write_queues(text, measures)
     _write_owner(text, measures)
@@ -83,10 +83,12 @@ def labels(**values: str) -> str:
     return ",".join(pairs)
 
 
-class _Text:
+class Text:
     """Lines of the text, family by family."""
 
-    def __init__(self) -> None:
+    def __init__(self, table: Mapping[str, tuple[Kind, str]] = METRICS) -> None:
+        """The table says of each family what it is."""
+        self._table = table
         self._lines: list[str] = []
 
     def add(self, name: str, samples: Iterable[Sample]) -> None:
@@ -129,7 +131,7 @@ class _Text:
         return ("\n".join(self._lines) + "\n").encode()
 
     def _head(self, name: str) -> None:
-        kind, meaning = METRICS[name]
+        kind, meaning = self._table[name]
         self._lines.append(f"# HELP {name} {meaning}")
         self._lines.append(f"# TYPE {name} {kind.value}")
 
@@ -162,7 +164,7 @@ _STATES: Final[dict[str, Callable[[QueueMeasures], int]]] = {
 }
 
 
-def _write_lanes(text: _Text, lanes: tuple[LaneMeasures, ...]) -> None:
+def _write_lanes(text: Text, lanes: tuple[LaneMeasures, ...]) -> None:
     named = [(labels(queue=x.queue, slo=_slo(x.slo_ms)), x) for x in lanes]
     for name, read in _LANE_FAMILIES.items():
         text.add(name, [(own, read(lane)) for own, lane in named])
@@ -172,7 +174,7 @@ def _write_lanes(text: _Text, lanes: tuple[LaneMeasures, ...]) -> None:
     text.histogram("headway_run_seconds", _DURATIONS, runs, 1e3)
 
 
-def _write_queues(text: _Text, measures: Measures) -> None:
+def _write_queues(text: Text, measures: Measures) -> None:
     named = [(labels(queue=queue.name), queue) for queue in measures.queues]
     text.add("headway_queue_jobs", _by_state(measures.queues))
     bounds = [(own, queue.length_max) for own, queue in named]
@@ -186,7 +188,7 @@ def _write_queues(text: _Text, measures: Measures) -> None:
     text.add("headway_limit_max", [(own, limit.max) for own, limit in limits])
 
 
-def _write_owner(text: _Text, measures: Measures) -> None:
+def _write_owner(text: Text, measures: Measures) -> None:
     commits = measures.commits
     text.one("headway_commits_total", commits.commits)
     text.one("headway_commit_rows_total", commits.rows)
@@ -204,7 +206,7 @@ def _write_owner(text: _Text, measures: Measures) -> None:
     text.one("headway_store_log_bytes", measures.log_bytes)
 
 
-def _write_default(text: _Text, measures: Measures, name: str) -> None:
+def _write_default(text: Text, measures: Measures, name: str) -> None:
     queue = next((x for x in measures.queues if x.name == name), None)
     if queue is None:
         queue = QueueMeasures(name=name)

@@ -40,6 +40,7 @@ _TAGS: Final = {
     "operations": "Bulk operations and capacity.",
     "history": "Everything that happened, by number, for those who read all of it.",
     "records": "One simple queue by four endpoints.",
+    "cluster": "Nodes and partitions.",
     "dashboard": "The dashboard, and what it alone asks for.",
     "about": "Health, metrics and this description.",
 }

@@ -44,6 +44,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """The body is long, and read by the handler, in a thread."""
     is_unwritten: bool = False
     """Programs do this all the time: it is not kept who did."""
+    is_of_nodes: bool = False
+    """It is about nodes, and not about what a partition holds."""
     query: Any = None
     """A struct with the values of the query."""
     answers: Mapping[int, Any]

@@ -52,6 +52,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     """With so many the first node begins."""
     databases: Mapping[str, Secret] = {}
     """Other databases that hold partitions, by name."""
+    peer_ca: Path | None = None
+    """Certificates that other nodes are trusted by, as PEM; without, the system's."""
 
     def __post_init__(self) -> None:
         if not _NODE.fullmatch(self.name):

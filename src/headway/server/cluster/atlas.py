@@ -1,5 +1,6 @@
 """Where queues and partitions are, as one node has last seen it; all on the loop."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -10,6 +11,7 @@ from headway.server.app import App
 from headway.server.cluster.places import Placed
 from headway.server.cluster.registrar import Registrar, boot_s
 from headway.server.cluster.residents import Resident
+from headway.server.tokens import wall_ms
 from headway.store.postgres.cluster import Seen
 
 TRIES: Final = 5
@@ -23,6 +25,12 @@ class Atlas:
         self._me = me
         self._lease_s = lease_s
         self._placed: dict[str, tuple[str, ...]] = {}
+        self.queues: Counter[str] = Counter()
+        """How many each partition has."""
+        self.since_ms: dict[str, tuple[int, int | None]] = {}
+        """By partition: the claim that holds it, and when that was first seen."""
+        self.looked_s = 0.0
+        """By `boot_s`: when the tables were last looked at, at the earliest."""
         self._open: tuple[str, ...] = ()
         self._listeners: list[Callable[[], None]] = []
         self.registrar: Registrar | None = None
@@ -62,6 +70,9 @@ class Atlas:
     def is_valid(self) -> bool:
         return boot_s() < self.valid_s
 
+    def left_s(self) -> float:
+        return max(0.0, self.valid_s - boot_s())
+
     def changed(self, then: Callable[[], None]) -> None:
         self._listeners.append(then)
 
@@ -72,9 +83,12 @@ class Atlas:
     def seen(self, seen: Seen, began_s: float) -> None:
         """The lease was renewed, and the tables were looked at."""
         self.valid_s = began_s + self._lease_s
+        self._note_claims(seen.view)
+        self.looked_s = began_s
         before = (self.view.holdings, _addresses(self.view))
         self.view = seen.view
-        self._placed.update(seen.placed)
+        for queue, partitions in seen.placed:
+            self._put(queue, partitions)
         self._open = tuple(
             sorted(
                 one.partition
@@ -84,6 +98,21 @@ class Atlas:
         )
         if (self.view.holdings, _addresses(self.view)) != before:
             self.turned()
+
+    def _put(self, queue: str, partitions: tuple[str, ...]) -> None:
+        self.queues.subtract(self._placed.get(queue, ()))
+        self.queues.update(partitions)
+        self._placed[queue] = partitions
+
+    def _note_claims(self, view: View) -> None:
+        now_ms = wall_ms() if self.looked_s else None
+        known = self.since_ms
+        self.since_ms = {
+            name: known[name]
+            if name in known and known[name][0] == holding.claim
+            else (holding.claim, now_ms)
+            for name, holding in view.holdings.items()
+        }
 
     def turned(self) -> None:
         """Whoever waits for a change looks again."""
@@ -117,7 +146,7 @@ class Atlas:
             return answer
         if isinstance(answer, Exception):
             return OwnerStopped("the database does not say where the queue is")
-        self._placed[queue] = answer
+        self._put(queue, answer)
         return answer
 
 

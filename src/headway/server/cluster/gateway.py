@@ -1,6 +1,7 @@
 """In front of all partitions: every request finds its own, here or at another node."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from hashlib import blake2b
 from hmac import compare_digest
@@ -23,6 +24,7 @@ from headway.server.cluster.errand import (
 )
 from headway.server.cluster.hints import PATH as URGENCY
 from headway.server.cluster.leasing import WITHDRAW, queues_of, withdrawal_of
+from headway.server.cluster.meter import Meter
 from headway.server.cluster.peers import Peers
 from headway.server.cluster.places import Places
 from headway.server.cluster.reach import NOT_HERE, PATIENCE_S, STOPPED, Reach
@@ -44,6 +46,8 @@ Tell = Callable[[Response], None]
 Alone = Callable[[Rule, Found, Request], App | None]
 INTERNAL: Final = b"/v1/cluster/"
 INTERNAL_BYTES_MAX: Final = 1 << 20
+WARNED_S: Final = 60.0
+"""Between two lines of the log that say the same."""
 _DONE: Final = Response(200, b'{"done":true}')
 _ANSWERED: Final = Answered()
 
@@ -52,6 +56,8 @@ class Watch(Protocol):
     """Whoever keeps the log."""
 
     def broken(self, error: Exception) -> None: ...
+
+    def warned(self, event: str, **fields: object) -> None: ...
 
 
 class Host(Protocol):
@@ -80,16 +86,21 @@ class Gateway:
         default_queue: str = "default",
         peers: Peers | None = None,
         patience_s: float = PATIENCE_S,
+        meter: Meter | None = None,
     ) -> None:
-        """`key` is known to all nodes and to nobody else."""
+        """`key` is known to all nodes and to nobody else.
+
+        Without a meter nothing is told of the node itself.
+        """
         self._places = places
         self._router = router
         self._host = host
         self._proof = proof_of(key)
         self._default_queue = default_queue
         self._peers = peers or Peers(asyncio.get_running_loop())
-        self._reach = Reach(places, self._peers, self._proof, patience_s)
-        self._ways = Ways(places, self._reach, host.callbacks, default_queue)
+        counts = meter or Meter("")
+        self._reach = Reach(places, self._peers, self._proof, patience_s, counts)
+        self._ways = Ways(places, self._reach, host.callbacks, default_queue, meter)
         alone: dict[By, Alone] = {
             By.QUEUE: self._by_queue,
             By.DEFAULT: self._by_default,
@@ -105,6 +116,8 @@ class Gateway:
         self._rules = {id(route): (rule, alone.get(rule.by)) for route, rule in rules}
         """By route: where it goes, and who finds the local partition that can answer it
         by itself, where that is plain."""
+        self._warn_s = 0.0
+        """From then on it is told again that tokens differ."""
         self._held: dict[str, Local] = {}
         """Leases that wait for other nodes, by the name that those gave them."""
 
@@ -240,10 +253,29 @@ class Gateway:
         # The first node has looked at the name that the client used, and counted it.
         headers[b"host"] = b"localhost"
         request.is_counted = True
+        tell = self._watched(tell)
         wait = headers.get(WAIT)
         if wait is None:
             return app.handle(request, self._guarded(tell))
         return self._hold(app, request, tell, wait.decode("latin-1"))
+
+    def _watched(self, tell: Tell) -> Tell:
+        """A token that the first node knows must be known here, too."""
+
+        def told(response: Response) -> None:
+            # A wrong signature is 401, too, and the caller's own affair.
+            if response.status == 401 and b'"code":"unauthorized"' in response.body:
+                self._warn_of_token()
+            tell(response)
+
+        return told
+
+    def _warn_of_token(self) -> None:
+        now_s = time.monotonic()
+        if now_s >= self._warn_s:
+            self._warn_s = now_s + WARNED_S
+            why = "another node knows it: all need the same tokens.json"
+            self._host.watch.warned("forwarded token not known", why=why)
 
     def _hold(self, app: App, request: Request, tell: Tell, name: str) -> Answering:
         """A lease that another node may call off."""

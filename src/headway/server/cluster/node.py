@@ -6,7 +6,10 @@ from typing import Final
 
 from headway.core.cluster import holder, plan, ranked, shares
 from headway.core.errors import BadValue
+from headway.server.acts import Acts
 from headway.server.cluster.atlas import Atlas
+from headway.server.cluster.members import ClusterMembers
+from headway.server.cluster.meter import Meter
 from headway.server.cluster.registrar import Registrar, boot_s
 from headway.server.cluster.residents import OPENING_MAX, Resident
 from headway.server.house import Ground, Host
@@ -40,6 +43,10 @@ class Node:
         self._residents: dict[str, Resident] = {}
         self.places.registrar = self.registrar
         self.places.residents = self._residents
+        self.meter = Meter(me.name)
+        self._members = ClusterMembers(me, self.places, self.registrar)
+        self._acts = Acts(settings.data, host.watch, self._loop)
+        """Of all partitions: what is done to one is found when it has moved on."""
         self._asked: set[str] = set()
         """Partitions of which a claim is on its way."""
         self._ending: dict[str, asyncio.Task[None]] = {}
@@ -122,6 +129,7 @@ class Node:
         await asyncio.gather(*self._ending.values(), return_exceptions=True)
         self.registrar.ask(lambda tables, me: tables.leave(me))
         await self.registrar.close()
+        self._acts.close()
 
     def beaten(self, seen: Seen, began_s: float) -> None:
         self.registrar.took_notice()
@@ -146,6 +154,7 @@ class Node:
 
     def missed(self, error: StoreError) -> None:
         self.registrar.took_notice()
+        self.meter.renewals_missed += 1
         if not self._first.done():
             self._first.set_exception(error)
         elif not self._is_missing:
@@ -176,6 +185,8 @@ class Node:
             has_default=partition in (self.places.of_queue(default) or ())[:1],
             queue_length=settings.queue_length,
             is_held=is_held,
+            members=self._members,
+            acts=self._acts,
         )
 
     def is_valid(self) -> bool:
@@ -187,7 +198,8 @@ class Node:
         if new:
             self.registrar.ask(lambda tables, _: tables.found(new, partition))
 
-    def turned(self) -> None:
+    def turned(self, *, is_opened: bool = False) -> None:
+        self.meter.opened += is_opened
         self.places.turned()
 
     def _act(self) -> None:
@@ -265,6 +277,7 @@ class Node:
 
     def _released(self, resident: Resident, to: str | None) -> None:
         name, claim = resident.partition, resident.claim
+        self.meter.handed_over += to is not None
         self._host.watch.happened("partition released", partition=name, to=to)
         self.registrar.ask(lambda tables, me: tables.release(me, name, claim, to))
         self.registrar.look_soon()
@@ -278,6 +291,7 @@ class Node:
     def _lose(self, resident: Resident) -> None:
         """It is another's by now, or may be."""
         self._residents.pop(resident.partition, None)
+        self.meter.lost += 1
         resident.end()
         self._host.watch.warned("partition lost", partition=resident.partition)
         self._end(resident, lambda: None)

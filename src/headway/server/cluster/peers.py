@@ -8,12 +8,14 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import httptools
 import msgspec
 
+from headway.core.errors import BadValue
 from headway.server.http.message import JSON, REASONS, Request, Response
 
 ANSWER_BYTES_MAX: Final = 256 << 20
@@ -177,6 +179,10 @@ class Peers:
                 await self._loop.create_connection(
                     lambda: line, address.host, address.port, ssl=tls
                 )
+        except ssl.SSLCertVerificationError as error:
+            line.close()
+            text = f"{url} has a certificate that is not trusted"
+            raise NotSent(f"{text}: {error.verify_message}") from error
         except (OSError, TimeoutError) as error:
             line.close()
             raise NotSent(f"{url} can't be reached") from error
@@ -308,6 +314,17 @@ class Line(asyncio.Protocol):
         self._head_bytes += size
         if self._head_bytes > HEADER_BYTES_MAX:
             raise Lost("too long a head")
+
+
+def trusted(file: Path | None) -> ssl.SSLContext | None:
+    """Whom to trust at https addresses: what is in the file, and nobody else."""
+    if file is None:
+        return None
+    try:
+        return ssl.create_default_context(cafile=file)
+    except (OSError, ValueError) as error:
+        text = f"holds no certificates: {error}"
+        raise BadValue("peer_ca", file.name, text) from error
 
 
 def packed(request: Request, host: bytes, extra: Mapping[bytes, bytes]) -> bytes:

@@ -40,6 +40,10 @@ class Places(Protocol):
         """Whether this node's lease goes on: else nothing may be answered."""
         ...
 
+    def left_s(self) -> float:
+        """How long it goes on for certain."""
+        ...
+
     def changed(self, then: Callable[[], None]) -> None:
         """Calls once, on the loop, when partitions have moved since."""
         ...

@@ -14,7 +14,8 @@ from headway.server.cluster.errand import (
     Errand,
     Unreached,
 )
-from headway.server.cluster.peers import Lost, NotSent, Peers
+from headway.server.cluster.meter import Meter, now_s
+from headway.server.cluster.peers import Lost, NotSent, PeerFailure, Peers
 from headway.server.cluster.places import Places
 from headway.server.http.message import Request, Response
 from headway.server.problems import Refused, problem
@@ -48,10 +49,16 @@ class Reach:
     """The way to every partition."""
 
     def __init__(
-        self, places: Places, peers: Peers, proof: bytes, patience_s: float
+        self,
+        places: Places,
+        peers: Peers,
+        proof: bytes,
+        patience_s: float,
+        meter: Meter,
     ) -> None:
         self._places = places
         self._peers = peers
+        self._meter = meter
         self._patience_s = patience_s
         self._waiters = 0
         self._change: asyncio.Future[None] | None = None
@@ -85,11 +92,8 @@ class Reach:
                 return NOT_HERE
             elif (url := self._places.address(partition)) is not None:
                 hop = {**self._hop, PARTITION: partition.encode(), **(extra or {})}
-                timeout_s = LONG_S if is_long else ANSWER_S
                 try:
-                    response = await self._peers.call(
-                        url, errand.request, hop, timeout_s
-                    )
+                    response = await self._sent(url, errand, hop, is_long=is_long)
                 except NotSent as error:
                     why = str(error)
                 except Lost as error:
@@ -113,7 +117,28 @@ class Reach:
 
     async def node(self, url: str, request: Request, timeout_s: float) -> Response:
         """Asks a node, and no partition; whatever goes wrong is raised."""
-        return await self._peers.call(url, request, self._hop, timeout_s)
+        try:
+            return await self._peers.call(url, request, self._hop, timeout_s)
+        except PeerFailure as error:
+            self._meter.failed(error)
+            raise
+
+    async def _sent(
+        self, url: str, errand: Errand, hop: Mapping[bytes, bytes], *, is_long: bool
+    ) -> Response:
+        """Sends it on, and counts it."""
+        meter = self._meter
+        meter.forwarded += 1
+        began_s = now_s()
+        timeout_s = LONG_S if is_long else ANSWER_S
+        try:
+            response = await self._peers.call(url, errand.request, hop, timeout_s)
+        except PeerFailure as error:
+            meter.failed(error)
+            raise
+        if not is_long:
+            meter.answered(began_s)
+        return response
 
     async def _local(
         self, app: App, request: Request, waiting: Waiting | None

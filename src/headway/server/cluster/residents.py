@@ -35,7 +35,7 @@ class Around(Protocol):
         """The partition has these."""
         ...
 
-    def turned(self) -> None:
+    def turned(self, *, is_opened: bool = False) -> None:
         """One was opened, or can't be used any more."""
         ...
 
@@ -164,7 +164,7 @@ class Resident:
         house.live()
         self._finding = self._loop.create_task(self._find_queues(house))
         self._host.watch.happened("partition opened", partition=self.partition)
-        self._around.turned()
+        self._around.turned(is_opened=True)
 
     async def _leave(self) -> None:
         house, self._house = self._house, None

@@ -76,6 +76,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 _JOB: Final = Rule(By.JOB)
 _ANY: Final = Rule(By.ANY)
+_STEER: Final = Rule(By.ANY, is_repeatable=True)
 _EVERY: Final = Rule(By.EVERY)
 _NAMED: Final = Rule(By.NAMED)
 _WRITE: Final = Rule(By.WRITE)
@@ -156,6 +157,11 @@ RULES: Final = {
     "live_trends": _NAMED,
     "live_node": _NAMED,
     "live_acts": _NAMED,
+    "nodes_list_nodes": _ANY,
+    "nodes_list_partitions": _ANY,
+    "nodes_drain": _STEER,
+    "nodes_undrain": _STEER,
+    "nodes_move": _STEER,
     "simulations_run": _ANY,
     "pages_index": _ANY,
     "pages_file": _ANY,

@@ -10,6 +10,7 @@ from typing import Any, Final
 from headway.server.cluster.errand import Answered
 from headway.server.cluster.gateway import Gateway
 from headway.server.cluster.node import Node
+from headway.server.cluster.peers import Peers, trusted
 from headway.server.cluster.places import Places
 from headway.server.front import Front, Ousted
 from headway.server.handlers.table import ROUTES
@@ -45,6 +46,7 @@ class NodeServer:
         # Partitions are opened and closed there, some of them slowly.
         loop.set_default_executor(ThreadPoolExecutor(THREADS, "headway-node"))
         front = Front(self._settings, self._watch)
+        peers = Peers(loop, trusted(self._member.peer_ca))
         me = self._me(front.bind())
         node = Node(self._settings, self._member, me, front.host)
         try:
@@ -55,6 +57,8 @@ class NodeServer:
                 front.host,
                 node.key,
                 default_queue=self._settings.default_queue,
+                peers=peers,
+                meter=node.meter,
             )
             handle = _held(gateway.handle, node.places)
             address = await front.listen(handle, self._stop.set)

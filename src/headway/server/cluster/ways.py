@@ -17,6 +17,7 @@ from headway.server.cluster.errand import Errand, Unreached
 from headway.server.cluster.hints import Hints, Queues
 from headway.server.cluster.leasing import Leasing, queues_of
 from headway.server.cluster.merging import LABELLED, RANKED_MAX, limit_of, merge
+from headway.server.cluster.meter import Meter
 from headway.server.cluster.places import Places
 from headway.server.cluster.reach import Reach
 from headway.server.cluster.rules import (
@@ -50,9 +51,15 @@ class Ways:
     """Finds the partitions of a request, asks them, and makes one answer of it."""
 
     def __init__(
-        self, places: Places, reach: Reach, callbacks: Callbacks, default_queue: str
+        self,
+        places: Places,
+        reach: Reach,
+        callbacks: Callbacks,
+        default_queue: str,
+        meter: Meter | None = None,
     ) -> None:
         self._places = places
+        self._meter = meter
         self._reach = reach
         self._callbacks = callbacks
         self._default_queue = default_queue
@@ -183,11 +190,17 @@ class Ways:
 
     async def _to_local(self, errand: Errand) -> Response:
         """What others hold they tell themselves: each is asked by who wants to know."""
-        mine = self._mine()
-        if mine:
-            return await self._gathered(errand, mine)
         errand.require(errand.route.verb, None)
-        return Response(200, b"", TEXT.encode())
+        mine = self._mine()
+        own = b""
+        if self._meter is not None:
+            own = self._meter.text(self._places.left_s(), len(mine))
+        if not mine:
+            return Response(200, own, TEXT.encode())
+        found = await self._gathered(errand, mine)
+        if found.status == 200:
+            found.body += own
+        return found
 
     def _mine(self) -> list[str]:
         local = self._places.local

@@ -10,6 +10,7 @@ const WORDS = {
   dead_redrive: "redrove dead letters", dead_discard: "discarded dead letters", dead_purge: "purged it", dead_redrive_one: "redrove",
   jobs_cancel: "cancelled", work_reply: "replied to a job", operations_stop: "stopped a bulk operation", schedules_put: "set a schedule", schedules_drop: "removed a schedule",
   schedules_pause: "paused a schedule", schedules_resume: "resumed a schedule", schedules_run_now: "ran a schedule at once",
+  nodes_drain: "drained node", nodes_undrain: "undrained node", nodes_move: "moved partition",
 };
 
 export function actWords(one) {
@@ -28,7 +29,7 @@ export async function acts(page) {
     if (!page.isOpen()) return;
     body.show(
       h("h1", {}, "Acts"),
-      h("p", { class: "soft" }, "Everything that somebody did to queues, jobs and schedules, and why, if they said so."),
+      h("p", { class: "soft" }, "Everything that somebody did to queues, jobs, schedules and nodes, and why, if they said so."),
       card("The newest first", null, table("Acts", [
         ["When", (one) => h("time", { datetime: new Date(one.at_ms).toISOString(), title: clock(one.at_ms) }, ago(one.at_ms)), "nowrap"],
         ["Who", (one) => one.who, "wide"],

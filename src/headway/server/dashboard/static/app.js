@@ -14,6 +14,7 @@ import { running, waiting } from "./running.js";
 import { dead, deadQueue } from "./dead.js";
 import { schedules } from "./schedules.js";
 import { node } from "./node.js";
+import { nodes } from "./nodes.js";
 import { acts } from "./acts.js";
 import { whatIf } from "./whatif.js";
 import { signIn } from "./signin.js";
@@ -28,6 +29,7 @@ const PAGES = [
   ["schedules", "Schedules", schedules],
   ["acts", "Acts", acts],
   ["what-if", "What if", whatIf],
+  ["nodes", "Nodes & partitions", nodes],
   ["node", "This node", node],
 ];
 const INNER = { queue, job, dead: deadQueue };
