@@ -266,3 +266,13 @@ def test_moments_are_local_and_relative() -> None:
     assert str(moment(now_ms + 10**10, now_ms)).startswith("20")
     assert moment(10**18, now_ms) == str(10**18)
     assert moment(None) is None
+
+
+def test_a_server_that_is_no_node_has_one_partition(call: Call, queue: str) -> None:
+    call("queue", "set", queue, "--max-length", 9, "--when-full", "wait")
+    assert asked(call, "queue", "show", queue)["rules"]["when_full"] == "wait"
+    assert call("queue", "widen", queue, 1).stdout == f"{queue} is in p1\n"
+    for words in (["2"], ["auto"], ["auto", "--max", "2"]):
+        refused = call("queue", "widen", queue, *words, status=2).stderr
+        assert "this server has one partition" in refused
+    assert "or auto, not 'x'" in call("queue", "widen", queue, "x", status=2).stderr

@@ -6,10 +6,14 @@ import json
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from msgspec.structs import replace
+
+from headway.core.cluster import Placement
 from headway.core.commands import Configure
 from headway.core.config import QueueConfig
 from headway.runtime.door import Door
@@ -20,7 +24,7 @@ from headway.server.call import Facilities
 from headway.server.callbacks import CallbackFile, Callbacks
 from headway.server.cluster.gateway import Gateway
 from headway.server.cluster.meter import Meter
-from headway.server.cluster.places import Placed
+from headway.server.cluster.places import Looked, Placed
 from headway.server.desk import Desk
 from headway.server.guard import Guard
 from headway.server.handlers.table import ROUTES
@@ -56,6 +60,26 @@ class Map:
         self.apps: dict[str, App] = {}
         self.listeners: list[Callable[[], None]] = []
         self.refreshes = 0
+        self.marks: dict[str, Placement] = {}
+        self.version = 0
+
+    def placement(self, queue: str) -> Placement | None:
+        if queue not in self.queues:
+            return None
+        bare = Placement(partitions=self.queues[queue])
+        return self.marks.get(queue, bare)
+
+    def replace(self, queue: str, to: Placement) -> Placement | None:
+        """As the database does it."""
+        had = self.placement(queue)
+        if had is None or had.version != to.version:
+            return None
+        if not set(had.open) <= set(to.partitions):
+            return None
+        self.version += 1
+        self.queues[queue] = to.partitions
+        self.marks[queue] = replace(to, version=self.version)
+        return self.marks[queue]
 
     def turned(self) -> None:
         listeners, self.listeners = self.listeners, []
@@ -83,9 +107,15 @@ class StaticPlaces:
         place = self.map.names[sum(queue.encode()) % len(self.map.names)]
         then(self.map.queues.setdefault(queue, (place,)))
 
-    def spread(self, queue: str, partitions: tuple[str, ...], then: Placed) -> None:
-        self.map.queues[queue] = partitions
-        then(partitions)
+    @property
+    def marks(self) -> dict[str, Placement]:
+        return self.map.marks
+
+    def placement(self, queue: str, then: Looked) -> None:
+        then(self.map.placement(queue))
+
+    def replace(self, queue: str, to: Placement, then: Looked) -> None:
+        then(self.map.replace(queue, to))
 
     def local(self, partition: str) -> App | None:
         if self.map.holders.get(partition) != self.name:
@@ -179,6 +209,7 @@ class Node:
         )
         self.port: int = self.listener.sockets[0].getsockname()[1]
         self.places.map.addresses[self.name] = f"http://127.0.0.1:{self.port}"
+        self.tending = asyncio.ensure_future(self.gateway.tend())
 
     def ask(
         self, method: str, path: str, body: object = None, **headers: str
@@ -245,6 +276,11 @@ class Gated:
             return work()
 
         return self.run(called())
+
+    def measure(self) -> None:
+        """From now on partitions know how busy they are."""
+        for one in self._partitions:
+            self.call(partial(asyncio.ensure_future, one.facilities.pulse.run()))
 
     def place(self, **queues: str) -> None:
         """Says where queues are: names of partitions with commas between them."""

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from headway.cli.main import headway
 from headway.core.cluster import CLOSING
@@ -124,12 +125,17 @@ def test_a_queue_is_placed_once_and_seen_by_everybody(tables: Operator) -> None:
     before = tables.look().version
     assert tables.place("mail", ("p1",)) == ("p1",)
     assert tables.place("mail", ("p2",)) == ("p1",)
-    assert tables.spread("mail", ("p1", "p3")) == ("p1", "p3")
+    first = tables.placement("mail")
+    assert first is not None
+    both = tables.replace("mail", replace(first, partitions=("p1", "p3")))
+    assert both is not None
+    assert tables.placement("mail") == both
     assert tables.look(before).placed == [("mail", ("p1", "p3"))]
-    with pytest.raises(BadValue, match="every partition that the queue has"):
-        tables.spread("mail", ("p1",))
-    with pytest.raises(BadValue):
-        tables.spread("mail", ("p1", "p3", "p9"))
+    assert tables.look(before).marks == {}
+    assert tables.replace("mail", first) is None
+    for partitions in (("p1",), ("p3", "p1"), ("p1", "p3", "p9")):
+        assert tables.replace("mail", replace(both, partitions=partitions)) is None
+    assert tables.placement("bills") is None
     tables.set_state("p2", CLOSING)
     assert tables.place("bills", ("p2",)) is None
 

@@ -88,6 +88,11 @@ def show(remote: Remote, name: str) -> Shown:
 @click.option("--slo", type=duration, help="How long jobs may wait to start.")
 @click.option("--slos", type=duration, multiple=True, help="Other promises to keep.")
 @click.option("--max-length", type=int, help="Jobs beyond it are refused.")
+@click.option(
+    "--when-full",
+    type=click.Choice(["refuse", "wait"]),
+    help="Whether they are at once, or a few seconds later if there is no room then.",
+)
 @click.option("--limit", "limits", type=limit, multiple=True, help=LIMITS)
 @click.option("--retry", type=retry, help=RETRIES)
 @click.option("--windows", type=window, multiple=True, help=WINDOWS)
@@ -142,16 +147,38 @@ def set_(remote: Remote, name: str, **options: Any) -> Shown:
 
 @queue.command(epilog=example("headway queue widen mail 1"))
 @click.argument("name")
-@click.argument("count", type=click.IntRange(1))
+@click.argument("count")
+@click.option(
+    "--max", "most", type=click.IntRange(1), help="With auto: at most so many."
+)
 @asks
-def widen(remote: Remote, name: str, count: int) -> Shown:
+def widen(remote: Remote, name: str, count: str, most: int | None) -> Shown:
     """Give the queue NAME as many partitions as COUNT says, in a cluster.
 
     Several nodes serve it at once then. Its limits and its length are divided between
-    them; none is taken away again.
+    them. With fewer than it has, some take no new jobs from now on, and leave it when
+    they hold none. With `auto` nodes find the number by themselves, by how busy its
+    partitions are.
     """
-    found = remote.put("v1", "queues", name, "partitions", body={"count": count})
-    return lambda: say(f"{name} is in {', '.join(found['partitions'])}")
+    body: dict[str, Any] = {"count": _width(count)}
+    if most is not None:
+        body["max"] = most
+    found = remote.put("v1", "queues", name, "partitions", body=body)
+
+    def show() -> None:
+        say(f"{name} is in {', '.join(found['partitions'])}")
+        if found["leaving"]:
+            say(f"{', '.join(found['leaving'])} will leave it, once they have no jobs")
+
+    return show
+
+
+def _width(text: str) -> int | str:
+    if text == "auto":
+        return text
+    if not (text.isascii() and text.isdecimal() and int(text[:9])):
+        raise Refused(f"COUNT must be a number above 0, or auto, not {text!r}")
+    return int(text)
 
 
 def _set(remote: Remote, name: str, rules: dict[str, Any], *, is_whole: bool) -> Any:

@@ -71,6 +71,25 @@ class View(msgspec.Struct, frozen=True):
     holdings: Mapping[str, Holding]
 
 
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a queue is."""
+
+    partitions: tuple[str, ...]
+    """Its home first."""
+    leaving: tuple[str, ...] = ()
+    """Those that take no new jobs, and go once they hold none."""
+    whole: bytes | None = None
+    """Its rules, while not each partition has its part of them yet; as JSON."""
+    most: int | None = None
+    """Up to so many partitions nodes may give it by themselves."""
+    version: int = 0
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Those that take new jobs."""
+        return tuple(one for one in self.partitions if one not in self.leaving)
+
+
 class Acts(msgspec.Struct, frozen=True):
     """What one node does next."""
 

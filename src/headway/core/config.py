@@ -31,6 +31,14 @@ class FairBy(StrEnum):
     """The mean run time of the job's kind."""
 
 
+class WhenFull(StrEnum):
+    """What becomes of jobs for which a queue has no room."""
+
+    REFUSE = "refuse"
+    WAIT = "wait"
+    """Whoever brings them is held back for a while, and refused then."""
+
+
 class FailMode(StrEnum):
     """What holds while a queue's throttler gives no answer."""
 
@@ -127,6 +135,7 @@ class QueueConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the worker slots that its jobs may hold at once."""
     max_length: int | None = None
     """Enqueue is refused where ready + scheduled + leased would reach it."""
+    when_full: WhenFull = WhenFull.REFUSE
     has_throttler: bool = False
     throttler_fails: FailMode = FailMode.CLOSED
     idempotency_window_ms: int = defaults.IDEMPOTENCY_WINDOW_MS

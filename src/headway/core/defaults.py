@@ -22,6 +22,10 @@ IDEMPOTENCY_WINDOW_MS: Final = HOUR_MS
 IDEMPOTENCY_KEYS_MAX: Final = 1_000_000
 EARLY_REPLY_MS: Final = DAY_MS
 EARLY_REPLIES_MAX: Final = 10_000
+FULL_WAIT_MS: Final = 5 * SECOND_MS
+"""How long an enqueue is held back by a full queue whose rules say so."""
+FULL_WAITERS_MAX: Final = 100
+"""Enqueues that one partition holds back at once; others are refused."""
 
 MARGIN_SHARE: Final = 10
 """The margin is at least the SLO divided by this."""

@@ -61,6 +61,8 @@ class LeaseLost(RuleBroken):
 
 class QueueFull(RuleBroken):
     code = "queue_full"
+    may_wait = False
+    """Whoever brings the jobs is to be held back for a while: there may be room soon."""
 
 
 class IdempotencyConflict(RuleBroken):

@@ -11,6 +11,7 @@ from headway.core.commands import (
     Purge,
     Redrive,
 )
+from headway.core.config import WhenFull
 from headway.core.errors import IdempotencyConflict, QueueFull, WrongState
 from headway.core.fairness import stride_of
 from headway.core.idempotency import fingerprint
@@ -126,7 +127,11 @@ def check_length(queue: Queue, more: int) -> None:
     if most is not None:
         length = queue.ready + queue.scheduled + queue.leased + queue.coming
         if length + more > most:
-            raise QueueFull(f"queue {queue.name!r} holds {length} of {most} jobs")
+            full = QueueFull(f"queue {queue.name!r} holds {length} of {most} jobs")
+            # What is more than the queue may ever hold waits for nothing.
+            is_held = queue.rules.config.when_full is WhenFull.WAIT
+            full.may_wait = is_held and more <= most
+            raise full
 
 
 def accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -> int:

@@ -40,6 +40,8 @@ class Facilities(msgspec.Struct):
     is_stopping: bool = False
     over_rate: Callable[[], int] = int
     """Requests that were refused since their token has made too many."""
+    held_back: int = 0
+    """Enqueues that wait for room."""
 
 
 class Call:

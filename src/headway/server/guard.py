@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from headway.server.http.message import Request
 from headway.server.problems import Refused
 from headway.server.rates import Allowance
-from headway.server.scopes import ANYBODY, NOBODY, Bearer, Verb
+from headway.server.scopes import ANYBODY, NOBODY, NODE, Bearer, Verb
 
 _BEARER: Final = b"bearer "
 _HOST: Final = re.compile(rb"(\[[0-9a-f:.]+\]|[a-z0-9._-]*)(?::[0-9]{0,5})?", re.I)
@@ -92,6 +92,8 @@ class Guard:
         if verb is Verb.SIGNED:
             # Nobody, until the signature says who; on an open server, too.
             return NOBODY
+        if request.is_own:
+            return NODE
         if not self._tokens.is_required:
             return ANYBODY
         if verb is Verb.OPEN:

@@ -122,4 +122,6 @@ def parse_scopes(texts: Iterable[str]) -> list[Scope]:
 ALL: Final = tuple(Scope(verb) for verb in Verb if verb.is_scope)
 ANYBODY: Final = Bearer("anybody", ALL)
 """On loopback, where no tokens were made."""
+NODE: Final = Bearer("node", ALL)
+"""A node of the cluster, of its own accord."""
 NOBODY: Final = Bearer("nobody", ())

@@ -79,7 +79,10 @@ class QueueRules(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """How long before its promise ends a job is to be started."""
     floor: Share = 0.0
     slot_share: Annotated[float, Meta(gt=0.0, le=1.0)] = 1.0
-    max_length: Positive | None = None
+    max_length: Count | None = None
+    """Jobs that may be in it, ready, scheduled and leased; 0 takes none."""
+    when_full: Literal["refuse", "wait"] = "refuse"
+    """Whether an enqueue that finds no room is refused at once, or held back first."""
     idempotency_window: Duration = defaults.IDEMPOTENCY_WINDOW_MS
     early_reply: Duration = defaults.EARLY_REPLY_MS
     early_replies: Count = defaults.EARLY_REPLIES_MAX
@@ -188,12 +191,19 @@ class KindPage(msgspec.Struct):
 class Width(msgspec.Struct, forbid_unknown_fields=True):
     """How many partitions a queue is to have."""
 
-    count: Annotated[int, Meta(ge=1, le=PARTITIONS_MAX)]
+    count: Annotated[int, Meta(ge=1, le=PARTITIONS_MAX)] | Literal["auto"]
+    """Auto leaves it to the nodes, by how busy its partitions are."""
+    max: Annotated[int, Meta(ge=1, le=PARTITIONS_MAX)] | None = None
+    """Where it is left to the nodes, at most so many; as many as there are, if null."""
 
 
 class QueuePlaces(msgspec.Struct):
     partitions: list[str]
     """Its home first."""
+    leaving: list[str] = []
+    """Those of them that take no new jobs, and go once they hold none."""
+    max: int | None = None
+    """Up to so many nodes give it by themselves; null if they don't."""
 
 
 class Done(msgspec.Struct):

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from headway.core.cluster import OPEN, View, holder, ranked
+from headway.core.cluster import OPEN, Placement, View, holder, ranked
 from headway.core.errors import RuleBroken
 from headway.runtime.errors import OwnerStopped
 from headway.server.app import App
-from headway.server.cluster.places import Placed
+from headway.server.cluster.places import Looked, Placed
 from headway.server.cluster.registrar import Registrar, boot_s
 from headway.server.cluster.residents import Resident
 from headway.server.tokens import wall_ms
@@ -36,6 +36,7 @@ class Atlas:
         self.registrar: Registrar | None = None
         self.residents: Mapping[str, Resident] = {}
         self.view = View({}, {})
+        self.marks: dict[str, Placement] = {}
         self.valid_s = 0.0
         """By `boot_s`: how long the lease goes on, as far as is known for certain."""
 
@@ -48,12 +49,19 @@ class Atlas:
     def look_up(self, queue: str, then: Placed) -> None:
         self._place(queue, then, TRIES)
 
-    def spread(self, queue: str, partitions: tuple[str, ...], then: Placed) -> None:
-        def told(answer: tuple[str, ...] | Exception) -> None:
-            then(self._noted(queue, answer))
+    def placement(self, queue: str, then: Looked) -> None:
+        assert self.registrar is not None
+        self.registrar.ask(lambda tables, _: tables.placement(queue), then)
+
+    def replace(self, queue: str, to: Placement, then: Looked) -> None:
+        def told(answer: Placement | Exception | None) -> None:
+            if isinstance(answer, Placement):
+                self._placed[queue] = answer.partitions
+                self._mark(queue, answer)
+            then(answer)
 
         assert self.registrar is not None
-        self.registrar.ask(lambda tables, _: tables.spread(queue, partitions), told)
+        self.registrar.ask(lambda tables, _: tables.replace(queue, to), told)
 
     def local(self, partition: str) -> App | None:
         resident = self.residents.get(partition)
@@ -89,6 +97,7 @@ class Atlas:
         self.view = seen.view
         for queue, partitions in seen.placed:
             self._put(queue, partitions)
+            self._mark(queue, seen.marks.get(queue))
         self._open = tuple(
             sorted(
                 one.partition
@@ -119,6 +128,15 @@ class Atlas:
         listeners, self._listeners = self._listeners, []
         for then in listeners:
             then()
+
+    def _mark(self, queue: str, placement: Placement | None) -> None:
+        is_marked = placement is not None and (
+            placement.leaving or placement.whole is not None or placement.most
+        )
+        if placement is not None and is_marked:
+            self.marks[queue] = placement
+        else:
+            self.marks.pop(queue, None)
 
     def _place(self, queue: str, then: Placed, tries: int) -> None:
         """In the tables' view the queue may have places already."""

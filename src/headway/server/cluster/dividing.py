@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from headway.core.cluster import Placement
 from headway.server.problems import Refused
 from headway.wire import queues
 
@@ -25,6 +26,16 @@ def divided(rules: queues.QueueRules, count: int) -> list[queues.QueueRules]:
         msgspec.structs.replace(rules, limits=mine, max_length=length)
         for mine, length in zip(limits, lengths, strict=True)
     ]
+
+
+def parted(rules: queues.QueueRules, placement: Placement) -> list[queues.QueueRules]:
+    """The rules of each partition. One that is leaving takes nothing, but has its part
+    of the limits until it is empty."""
+    parts = divided(rules, len(placement.partitions))
+    for place, partition in enumerate(placement.partitions):
+        if partition in placement.leaving:
+            parts[place] = msgspec.structs.replace(parts[place], max_length=0)
+    return parts
 
 
 def divided_cap(cap: int | None, count: int) -> list[int | None]:

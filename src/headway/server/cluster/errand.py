@@ -15,6 +15,8 @@ HOP: Final = b"headway-hop"
 PEER: Final = b"headway-peer"
 PARTITION: Final = b"headway-partition"
 WAIT: Final = b"headway-wait"
+OWN: Final = b"headway-own"
+"""Beside a proof: the node asks of its own accord."""
 ELSEWHERE: Final = b"headway-elsewhere"
 """On an answer: the partition is not served here, and nothing was done."""
 
@@ -53,6 +55,7 @@ class Errand:
 
     def with_request(self, request: Request) -> "Errand":
         """The same for a part of it."""
+        request.is_own = self.request.is_own
         part = Errand(request, self.route, self.params, self.bearer, is_hop=self.is_hop)
         part.is_repeatable = self.is_repeatable
         return part

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from hashlib import blake2b
 from hmac import compare_digest
 from typing import Final, Protocol
@@ -15,6 +15,7 @@ from headway.server.callbacks import Callbacks
 from headway.server.cluster import spreading
 from headway.server.cluster.errand import (
     HOP,
+    OWN,
     PARTITION,
     PEER,
     WAIT,
@@ -25,6 +26,7 @@ from headway.server.cluster.errand import (
 from headway.server.cluster.hints import PATH as URGENCY
 from headway.server.cluster.leasing import WITHDRAW, queues_of, withdrawal_of
 from headway.server.cluster.meter import Meter
+from headway.server.cluster.narrowing import PATH as STEP
 from headway.server.cluster.peers import Peers
 from headway.server.cluster.places import Places
 from headway.server.cluster.reach import NOT_HERE, PATIENCE_S, STOPPED, Reach
@@ -35,6 +37,7 @@ from headway.server.cluster.rules import (
     Wide,
     partition_of_job,
 )
+from headway.server.cluster.tending import Auto, Tending
 from headway.server.cluster.ways import Ways
 from headway.server.guard import Guard
 from headway.server.http.connection import Answering
@@ -100,7 +103,9 @@ class Gateway:
         self._peers = peers or Peers(asyncio.get_running_loop())
         counts = meter or Meter("")
         self._reach = Reach(places, self._peers, self._proof, patience_s, counts)
-        self._ways = Ways(places, self._reach, host.callbacks, default_queue, meter)
+        self._ways = Ways(
+            places, self._reach, host.callbacks, router, default_queue, meter=meter
+        )
         alone: dict[By, Alone] = {
             By.QUEUE: self._by_queue,
             By.DEFAULT: self._by_default,
@@ -126,6 +131,12 @@ class Gateway:
         if HOP in headers or request.target.startswith(INTERNAL):
             return self._hopped(request, tell)
         return self._routed(request, tell, is_hop=False)
+
+    async def tend(self) -> None:
+        """What is to be done without being asked, until it is called off."""
+        ways = self._ways
+        auto = Auto(self._places, self._reach, ways.narrowing, ways.widening)
+        await Tending(self._places, ways.narrowing, auto, self._host.watch).run()
 
     def close(self) -> None:
         self._peers.close()
@@ -254,6 +265,7 @@ class Gateway:
         headers[b"host"] = b"localhost"
         request.is_counted = True
         tell = self._watched(tell)
+        request.is_own = OWN in headers
         wait = headers.get(WAIT)
         if wait is None:
             return app.handle(request, self._guarded(tell))
@@ -298,9 +310,11 @@ class Gateway:
         if len(request.body) > INTERNAL_BYTES_MAX:
             tell(problem("too_large"))
             return _ANSWERED
-        if request.path == URGENCY:
+        answers = {URGENCY: self._ways.hints.tell, STEP: self._ways.narrowing.tell}
+        answered = answers.get(request.path)
+        if answered is not None:
             return Undertaking(
-                self._urgency(request.body),
+                _told(answered(request.body)),
                 tell,
                 self._host.watch.broken,
                 is_long=False,
@@ -310,10 +324,6 @@ class Gateway:
             return _ANSWERED
         tell(problem("not_found"))
         return _ANSWERED
-
-    async def _urgency(self, body: bytes) -> Response:
-        told = await self._ways.hints.tell(body)
-        return problem("bad_json") if told is None else Response(200, told)
 
     def _withdraw(self, body: bytes) -> Response:
         try:
@@ -342,6 +352,11 @@ class _Held:
     def abandon(self) -> None:
         self._forget()
         self._answering.abandon()
+
+
+async def _told(answer: Awaitable[bytes | None]) -> Response:
+    told = await answer
+    return problem("bad_json") if told is None else Response(200, told)
 
 
 def proof_of(key: bytes) -> bytes:

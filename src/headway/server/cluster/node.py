@@ -192,9 +192,15 @@ class Node:
     def is_valid(self) -> bool:
         return self.places.is_valid()
 
-    def found(self, partition: str, queues: list[str]) -> None:
+    def found(self, partition: str, queues: list[str], *, is_used: bool = True) -> None:
+        """One that is not in use there, and is placed elsewhere, has left the partition."""
         places = self.places
-        new = [one for one in queues if partition not in (places.of_queue(one) or ())]
+        new = [
+            one
+            for one in queues
+            if (placed := places.of_queue(one)) is None
+            or (is_used and partition not in placed)
+        ]
         if new:
             self.registrar.ask(lambda tables, _: tables.found(new, partition))
 

@@ -51,6 +51,7 @@ _RESERVED: Final = (
     b"headway-peer",
     b"headway-partition",
     b"headway-wait",
+    b"headway-own",
 )
 _DROPPED: Final = frozenset(
     {

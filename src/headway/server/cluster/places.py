@@ -1,16 +1,27 @@
 """Where queues and partitions are, as a node knows it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from headway.core.cluster import Placement
 from headway.server.app import App
 
 Placed = Callable[[tuple[str, ...] | Exception], None]
 """Is told, on the loop, which partitions a queue has, or why that isn't known."""
 
 
+Looked = Callable[[Placement | Exception | None], None]
+"""Is told, on the loop, all that is known of where a queue is."""
+
+
 class Places(Protocol):
     """What the gateway needs to know of the cluster."""
+
+    @property
+    def marks(self) -> Mapping[str, Placement]:
+        """Queues of which more is to be known than their partitions. Whether `whole` is
+        there is told, but not what it is."""
+        ...
 
     def partitions(self) -> Sequence[str]:
         """All that are open, in the order of their names."""
@@ -24,8 +35,12 @@ class Places(Protocol):
         """Finds the partitions of a queue in the database, or gives a new one some."""
         ...
 
-    def spread(self, queue: str, partitions: tuple[str, ...], then: Placed) -> None:
-        """From now on the queue has these, its home first."""
+    def placement(self, queue: str, then: Looked) -> None:
+        """Finds all that the database knows of where a queue is."""
+        ...
+
+    def replace(self, queue: str, to: Placement, then: Looked) -> None:
+        """Changes that; nothing is told if it was changed since, or can't be so."""
         ...
 
     def local(self, partition: str) -> App | None:

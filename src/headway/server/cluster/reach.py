@@ -9,6 +9,7 @@ from headway.server.app import App
 from headway.server.cluster.errand import (
     ELSEWHERE,
     HOP,
+    OWN,
     PARTITION,
     PEER,
     Errand,
@@ -27,8 +28,10 @@ ANSWER_S: Final = 30.0
 """For what another node does not hold back."""
 LONG_S: Final = 90.0
 """For long polls, which take a minute at most."""
+SOON_S: Final = 0.02
 AGAIN_S: Final = 0.25
-"""Between two looks at where a partition is, unless it is told before."""
+"""Between two looks at where a partition is, unless it is told before: a node that has
+just been given one opens it in a moment, and tells nobody. Later, so late."""
 WAITERS_MAX: Final = 2_000
 """Requests that wait for partitions at once."""
 STOPPED: Final = problem("stopped", "this node's lease is over")
@@ -79,6 +82,7 @@ class Reach:
         if patience_s is None:
             patience_s = self._patience_s
         until_s = loop.time() + patience_s
+        again_s = SOON_S
         is_lost = False
         while True:
             why = f"nobody holds partition {partition} at the moment"
@@ -92,6 +96,8 @@ class Reach:
                 return NOT_HERE
             elif (url := self._places.address(partition)) is not None:
                 hop = {**self._hop, PARTITION: partition.encode(), **(extra or {})}
+                if errand.request.is_own:
+                    hop[OWN] = b"1"
                 try:
                     response = await self._sent(url, errand, hop, is_long=is_long)
                 except NotSent as error:
@@ -113,7 +119,8 @@ class Reach:
                     return response
                 text = why if is_lost else f"{why}: nothing was done"
                 raise Unreached(text, is_unknown=is_lost)
-            await self._moved()
+            await self._moved(again_s)
+            again_s = min(2 * again_s, AGAIN_S)
 
     async def node(self, url: str, request: Request, timeout_s: float) -> Response:
         """Asks a node, and no partition; whatever goes wrong is raised."""
@@ -160,7 +167,7 @@ class Reach:
             raise
         return response if self._places.is_valid() else STOPPED
 
-    async def _moved(self) -> None:
+    async def _moved(self, again_s: float) -> None:
         """Until partitions have moved, or it is time to look again."""
         if self._waiters >= WAITERS_MAX:
             raise Refused("busy", f"{WAITERS_MAX} requests wait for partitions already")
@@ -171,7 +178,7 @@ class Reach:
         self._waiters += 1
         try:
             with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(change), AGAIN_S)
+                await asyncio.wait_for(asyncio.shield(change), again_s)
         finally:
             self._waiters -= 1
 

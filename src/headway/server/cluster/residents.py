@@ -5,8 +5,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
+import msgspec
+
 from headway.runtime.errors import RuntimeFailure
-from headway.runtime.listing import ListQueues
+from headway.runtime.listing import ListQueues, QueueView
 from headway.runtime.writes import ListWrites
 from headway.server.app import App
 from headway.server.house import Ground, Host, House, open_house
@@ -31,8 +33,8 @@ class Around(Protocol):
 
     def is_valid(self) -> bool: ...
 
-    def found(self, partition: str, queues: list[str]) -> None:
-        """The partition has these."""
+    def found(self, partition: str, queues: list[str], *, is_used: bool = True) -> None:
+        """The partition has these, and they are in use there or not."""
         ...
 
     def turned(self, *, is_opened: bool = False) -> None:
@@ -183,7 +185,14 @@ class Resident:
             except RuntimeFailure:
                 await asyncio.sleep(AGAIN_S)
                 continue
-            names = [queue.name for queue in page.queues]
-            if names:
-                self._around.found(self.partition, names)
+            for is_used in (True, False):
+                names = [one.name for one in page.queues if _is_used(one) is is_used]
+                if names:
+                    self._around.found(self.partition, names, is_used=is_used)
             after = page.next
+
+
+def _is_used(queue: QueueView) -> bool:
+    """One that takes no jobs, and has none, has left the partition or is about to."""
+    is_closed = queue.config.max_length == 0
+    return not is_closed or any(msgspec.structs.astuple(queue.counts))

@@ -64,7 +64,7 @@ class NodeServer:
             address = await front.listen(handle, self._stop.set)
             await _first(self._stop.wait(), node.is_settled(OPEN_S))
             ready(address)
-            await _first(self._stop.wait(), node.ended.wait())
+            await _first(self._stop.wait(), node.ended.wait(), gateway.tend())
             self._watch.happened("stopping", ousted=node.ended.is_set())
             await node.leave(self._settings.grace_s)
             await front.close(node.end_waits)

@@ -18,7 +18,9 @@ from headway.server.cluster.hints import Hints, Queues
 from headway.server.cluster.leasing import Leasing, queues_of
 from headway.server.cluster.merging import LABELLED, RANKED_MAX, limit_of, merge
 from headway.server.cluster.meter import Meter
+from headway.server.cluster.narrowing import Narrowing
 from headway.server.cluster.places import Places
+from headway.server.cluster.placing import open_of
 from headway.server.cluster.reach import Reach
 from headway.server.cluster.rules import (
     By,
@@ -33,6 +35,7 @@ from headway.server.handlers.about import Health
 from headway.server.handlers.capacity import TEXT
 from headway.server.http.message import Response
 from headway.server.problems import Refused
+from headway.server.routing import Router
 from headway.server.scopes import Verb
 from headway.wire.values import QUEUE
 from headway.wire.work import QUEUES_MAX
@@ -55,7 +58,9 @@ class Ways:
         places: Places,
         reach: Reach,
         callbacks: Callbacks,
+        router: Router,
         default_queue: str,
+        *,
         meter: Meter | None = None,
     ) -> None:
         self._places = places
@@ -65,8 +70,11 @@ class Ways:
         self._default_queue = default_queue
         self.hints = Hints(places, reach)
         self._leasing = Leasing(places, reach, self.hints)
-        self._wide = WideQueues(reach)
-        self._widening = Widening(places, reach, self._wide, default_queue)
+        self._wide = WideQueues(places, reach)
+        self.narrowing = Narrowing(places, reach, self._wide, router)
+        self.widening = Widening(
+            places, reach, self._wide, self.narrowing, default_queue
+        )
 
     def any_local(self) -> App | None:
         """Some partition of this node, if it has one."""
@@ -109,9 +117,10 @@ class Ways:
             return await self._reach.ask(partitions[0], errand)
         match rule.wide:
             case Wide.SPREAD:
-                return await self._wide.enqueue(errand, partitions)
+                taking = open_of(self._places, queue, partitions)
+                return await self._wide.enqueue(errand, taking)
             case Wide.RULES:
-                return await self._wide.configure(errand, partitions)
+                return await self._wide.configure(errand, queue, partitions)
             case Wide.WALK:
                 return await walk(self._reach, errand, partitions)
             case _:
@@ -291,10 +300,10 @@ class Ways:
     async def _width(self, errand: Errand) -> Response:
         queue = errand.params["queue"]
         errand.require(errand.route.verb, queue)
-        partitions = await self.partitions_of(queue)
+        await self.partitions_of(queue)
         if errand.route.method == "GET":
-            return await self._widening.show(errand, partitions)
-        return await self._widening.widen(errand, queue, partitions)
+            return await self.widening.show(errand, queue)
+        return await self.widening.widen(errand, queue)
 
     async def partitions_of(self, queue: str) -> tuple[str, ...]:
         """Where a queue is; one that is new is given its place."""

@@ -1,25 +1,34 @@
 """Queues of several partitions: who takes a job, and how rules reach all of them."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, Final
 
 import msgspec
 
+from headway.core import defaults
 from headway.server import bodies
 from headway.server.call import answer
-from headway.server.cluster.dividing import divided, divided_cap, home_of
+from headway.server.cluster.dividing import divided, divided_cap, home_of, parted
 from headway.server.cluster.errand import Errand, Unreached
 from headway.server.cluster.merging import merge
+from headway.server.cluster.places import Places
+from headway.server.cluster.placing import fetched, replaced
 from headway.server.cluster.reach import Reach
 from headway.server.cluster.wide_shapes import whole
+from headway.server.handlers.room import AT_ONCE, FULL, MAY_WAIT, PAUSE_S
 from headway.server.http.message import Request, Response
+from headway.server.problems import Refused
 from headway.server.routing import NDJSON
 from headway.server.rules import merged
 from headway.wire import jobs, queues
 
+PAUSE_MAX_S: Final = 0.5
+"""The longest pause between two looks for room in all partitions."""
 _rules: Final["msgspec.json.Decoder[Any]"] = msgspec.json.Decoder(queues.QueueRules)
 _changes: Final["msgspec.json.Decoder[Any]"] = msgspec.json.Decoder(dict[str, Any])
+_whole: Final = msgspec.json.Decoder(queues.QueueRules).decode
 _shown: Final = msgspec.json.Decoder(queues.QueueShown).decode
 _accepted: Final = msgspec.json.Decoder(jobs.Accepted).decode
 _raws: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -49,9 +58,12 @@ class Failed(Exception):
 class WideQueues:
     """What is asked of queues that have several partitions."""
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, places: Places, reach: Reach) -> None:
+        self._places = places
         self._reach = reach
         self._turn = count()
+        self._held_back = 0
+        """Enqueues that wait for room."""
 
     async def enqueue(self, errand: Errand, partitions: tuple[str, ...]) -> Response:
         """One of them takes the jobs; those with a key always go to the key's own."""
@@ -70,6 +82,29 @@ class WideQueues:
         return await self._by_key(errand, partitions, pieces, keys)
 
     async def _in_turn(self, errand: Errand, partitions: tuple[str, ...]) -> Response:
+        """Where all are full, they are asked again for as long as the queue holds
+        callers back."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + defaults.FULL_WAIT_MS / 1_000
+        pause_s = PAUSE_S
+        request = errand.request
+        is_hasty = request.headers.get(FULL) == AT_ONCE
+        headers = {**request.headers, FULL: AT_ONCE}
+        part = errand.with_request(msgspec.structs.replace(request, headers=headers))
+        while True:
+            response = await self._round(part, partitions)
+            is_over = is_hasty or loop.time() >= until_s
+            is_crowded = self._held_back >= defaults.FULL_WAITERS_MAX
+            if MAY_WAIT not in response.headers or is_over or is_crowded:
+                return response
+            self._held_back += 1
+            try:
+                await asyncio.sleep(min(pause_s, max(0.0, until_s - loop.time())))
+            finally:
+                self._held_back -= 1
+            pause_s = min(2 * pause_s, PAUSE_MAX_S)
+
+    async def _round(self, errand: Errand, partitions: tuple[str, ...]) -> Response:
         """A full one is passed over, and one that is not reached."""
         first = next(self._turn) % len(partitions)
         full: Response | None = None
@@ -115,7 +150,9 @@ class WideQueues:
             jobs.Accepted([found[place] for place in sorted(found)], duplicates), 201
         )
 
-    async def configure(self, errand: Errand, partitions: tuple[str, ...]) -> Response:
+    async def configure(
+        self, errand: Errand, queue: str, partitions: tuple[str, ...]
+    ) -> Response:
         """Each has its part of what the rules allow in all."""
         operation = errand.route.operation
         number = len(partitions)
@@ -125,15 +162,33 @@ class WideQueues:
                 caps = divided_cap(body.cap, number)
                 contents = [msgspec.structs.replace(body, cap=cap) for cap in caps]
                 return await self._put_all(errand, partitions, contents)
+            mark = self._places.marks.get(queue)
+            if mark is not None and mark.whole is not None:
+                return await self._keep(errand, queue)
             if operation == "queues_put":
                 rules = bodies.read(errand.request.body, _rules)
             else:
                 changes = bodies.read(errand.request.body, _changes)
-                shown = [await self.show(errand, name) for name in partitions]
+                shown = await self.shows(errand, partitions)
                 rules = _patched(whole([one.rules for one in shown]), changes)
             return await self._put_all(errand, partitions, divided(rules, number))
         except Failed as failed:
             return failed.response
+
+    async def _keep(self, errand: Errand, queue: str) -> Response:
+        """While its partitions change, the tables have the rules of all of them."""
+        placement = await fetched(self._places, queue)
+        if errand.route.operation == "queues_put":
+            rules = bodies.read(errand.request.body, _rules)
+        else:
+            changes = bodies.read(errand.request.body, _changes)
+            rules = _patched(_whole(placement.whole or b"{}"), changes)
+        parts = parted(rules, placement)
+        to = msgspec.structs.replace(placement, whole=_encode(rules))
+        if placement.whole is None or not await replaced(self._places, queue, to):
+            text = "its partitions have been changed meanwhile: come again"
+            raise Refused("wrong_state", text)
+        return await self._put_all(errand, placement.partitions, parts)
 
     async def _put_all(
         self, errand: Errand, partitions: Sequence[str], contents: Sequence[Any]
@@ -160,6 +215,13 @@ class WideQueues:
         shown: queues.QueueShown
         shown = read(partition, await self.good(partition, look), _shown)
         return shown
+
+    async def shows(
+        self, errand: Errand, partitions: Sequence[str]
+    ) -> list[queues.QueueShown]:
+        """All of them, side by side."""
+        looks = [self.show(errand, name) for name in partitions]
+        return list(await asyncio.gather(*looks))
 
     async def good(self, partition: str, errand: Errand) -> Response:
         response = await self._reach.ask(partition, errand)

@@ -7,6 +7,7 @@ from headway.core.errors import UnknownJob
 from headway.core.why import Why
 from headway.runtime.views import Explain, JobView, Show
 from headway.server.call import Call, answer
+from headway.server.handlers.room import held_back
 from headway.server.handlers.sight import indexed, visible
 from headway.server.plans import Asked, Plan, ask, good, made
 from headway.server.problems import Refused
@@ -26,11 +27,16 @@ def enqueue(call: Call) -> Plan:
     with the defaults. Jobs may also be sent as JSON lines. An `Idempotency-Key` header
     stands for the key of a single job; `traceparent` and `tracestate` are carried to the
     worker.
+
+    A queue that is full answers 409 `queue_full`: at once, or after a few seconds in which
+    there was no room, if its rule `when_full` is `wait`. With the header
+    `Headway-Full: refuse` it is always at once.
     """
     body = call.body
     new = _named(call, body if isinstance(body, list) else [body])
     command = Enqueue(call.queue, [spec_of(job) for job in new])
-    return made([call.queue], command, lambda got: _accepted(call, got))
+    first = made([call.queue], command, lambda got: _accepted(call, got))
+    return held_back(call, first)
 
 
 def _named(call: Call, new: list[wire.NewJob]) -> list[wire.NewJob]:

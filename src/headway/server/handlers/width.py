@@ -12,15 +12,16 @@ from headway.wire import queues as wire
 
 
 def show(call: Call) -> Plan:
-    """The partitions of a queue, its home first."""
+    """The partitions of a queue, its home first, and which of them are leaving it."""
     return ask(ShowQueue(call.queue), lambda _: _told(call))
 
 
 def widen(call: Call) -> Plan:
-    """Give a queue more partitions, so that several nodes serve it at once.
+    """Give a queue more partitions, so that several nodes serve it at once, or fewer.
 
     Its limits and its length are divided between them, so that all together never pass
-    them. Only nodes of a cluster have partitions to give; none is taken away again.
+    them. Partitions that leave take no new jobs from now on, and go once they hold none in
+    any state. Only nodes of a cluster have partitions to give.
     """
     body: wire.Width = call.body
     if body.count != 1:

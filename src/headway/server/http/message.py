@@ -32,6 +32,8 @@ class Request(msgspec.Struct):
     """Its route, if somebody has looked for it already."""
     is_counted: bool = False
     """It counts against the rate of its token no more."""
+    is_own: bool = False
+    """A node asks it by itself, and for nobody."""
 
     @property
     def path(self) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any, Final, LiteralString
 import msgspec
 import psycopg
 
-from headway.core.cluster import Holding, Node, View
+from headway.core.cluster import Holding, Node, Placement, View
 from headway.core.errors import BadValue, RuleBroken, TooManyQueues
 from headway.store.errors import StoreError
 from headway.store.postgres import migrations
@@ -34,8 +34,12 @@ _NODES: Final = """SELECT name, address, version, databases,
     FROM headway.nodes ORDER BY name"""
 _HOLDINGS: Final = """SELECT partition, database, node, claim, wanted, pinned, state
     FROM headway.holdings ORDER BY partition"""
-_PLACEMENTS: Final = """SELECT queue, partitions, version FROM headway.placements
+_PLACEMENTS: Final = """SELECT queue, partitions, version, leaving, most,
+    whole IS NOT NULL FROM headway.placements
     WHERE version > %s ORDER BY version FETCH FIRST %s ROWS WITH TIES"""
+_PLACEMENT: Final = """SELECT partitions, leaving, whole, most, version
+    FROM headway.placements WHERE queue = %s"""
+_REPLACE: Final = "SELECT headway.replace_1(%s, %s, %s, %s, %s, %s)"
 _COUNTS: Final = """SELECT one, count(*) FROM headway.placements, unnest(partitions) AS one
     GROUP BY one"""
 _SHARE: Final = """INSERT INTO headway.shared(name, value) VALUES(%s, %s)
@@ -71,6 +75,8 @@ class Seen(msgspec.Struct, frozen=True):
     """Queues that were placed, or spread, since the look before."""
     version: int
     """To be given at the next look."""
+    marks: dict[str, Placement]
+    """Those of them of which more is to be known than where they are."""
 
 
 class Registry:
@@ -159,13 +165,15 @@ class Registry:
             )
         ]
         placed: list[tuple[str, tuple[str, ...]]] = []
+        marks: dict[str, Placement] = {}
         while found := self._rows(_PLACEMENTS, (after, PAGE)):
-            placed += [(queue, tuple(partitions)) for queue, partitions, _ in found]
+            placed += [(row[0], tuple(row[1])) for row in found]
+            marks |= {row[0]: _mark(row) for row in found if any(row[3:])}
             after = found[-1][2]
         view = View(
             {one.name: one for one in nodes}, {one.partition: one for one in holdings}
         )
-        return Seen(view, placed, after)
+        return Seen(view, placed, after, marks)
 
     def leave(self, me: Me) -> None:
         self._value("SELECT headway.leave_1(%s, %s)", (me.name, me.life))
@@ -186,13 +194,19 @@ class Registry:
         found = self._value("SELECT headway.place_1(%s, %s, %s)", values)
         return None if found is None else tuple(found)
 
-    def spread(self, queue: str, partitions: tuple[str, ...]) -> tuple[str, ...]:
-        values = (queue, list(partitions))
-        found = self._value("SELECT headway.spread_1(%s, %s)", values)
-        if found is None:
-            rule = "must be there, and hold every partition that the queue has by now"
-            raise BadValue("partitions", ",".join(partitions), rule)
-        return tuple(found)
+    def placement(self, queue: str) -> Placement | None:
+        """All that is known of where a queue is; None if that is nowhere yet."""
+        rows = self._rows(_PLACEMENT, (queue,))
+        if not rows:
+            return None
+        partitions, leaving, whole, most, version = rows[0]
+        return Placement(
+            partitions=tuple(partitions),
+            leaving=tuple(leaving),
+            whole=None if whole is None else bytes(whole),
+            most=most,
+            version=version,
+        )
 
     def found(self, queues: Iterable[str], partition: str) -> int:
         """Queues that a partition has: those it was not known to have are noted."""
@@ -280,6 +294,35 @@ class Operator(Registry):
         if why:
             raise BadValue("partition", partition, f"can't be closed: {why}")
 
+    def replace(self, queue: str, to: Placement) -> Placement | None:
+        """From now on the queue is there; `to` has the version that was seen before.
+
+        None if it was changed since, or can't be so.
+        """
+        values = (
+            queue,
+            to.version,
+            list(to.partitions),
+            list(to.leaving),
+            to.whole,
+            to.most,
+        )
+        version = self._value(_REPLACE, values)
+        if version is None:
+            return None
+        return msgspec.structs.replace(to, version=int(version))
+
     def queues(self) -> dict[str, int]:
         """How many each partition has."""
         return dict(self._rows(_COUNTS))
+
+
+def _mark(row: tuple[Any, ...]) -> Placement:
+    """What is told of a queue at a look; its rules have to be asked for."""
+    return Placement(
+        partitions=tuple(row[1]),
+        version=row[2],
+        leaving=tuple(row[3]),
+        most=row[4],
+        whole=b"" if row[5] else None,
+    )

@@ -9,6 +9,7 @@ leaves those that older code still calls.
 
 from typing import Final, NamedTuple
 
+from headway.store.postgres.cluster_2_sql import CLUSTER_2
 from headway.store.postgres.cluster_sql import CLUSTER
 from headway.store.postgres.commit_2_sql import COMMIT_2
 from headway.store.postgres.commit_sql import COMMIT
@@ -211,4 +212,5 @@ STEPS: Final[tuple[Step, ...]] = (
     Step(TABLES + HISTORY + COMMIT + READS + INBOX, 1),
     Step(CLUSTER, 1),
     Step(COMMIT_2, 1),
+    Step(CLUSTER_2, 1),
 )
