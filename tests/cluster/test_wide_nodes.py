@@ -69,7 +69,8 @@ def _drained(cluster: ClusterOf, node: NodeProcess, jobs: int) -> None:
     cluster.until(is_done)
     cluster.until(lambda: _placement(cluster).partitions == ("p1",))
     cluster.until(lambda: _placement(cluster).whole is None)
-    assert node.ask("GET", PATH).json["rules"]["max_length"] == 90
+    # The node hears of it a moment later than the tables do.
+    cluster.until(lambda: node.ask("GET", PATH).json["rules"]["max_length"] == 90)
 
 
 def test_a_new_partition_serves_at_once_and_leaves_when_it_is_empty(
