@@ -131,6 +131,7 @@ class StaticPlaces:
     def is_valid(self) -> bool:
         return self.is_leased
 
+    @property
     def left_s(self) -> float:
         return 1.5 if self.is_leased else 0.0
 

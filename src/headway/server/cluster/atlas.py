@@ -56,7 +56,7 @@ class Atlas:
     def replace(self, queue: str, to: Placement, then: Looked) -> None:
         def told(answer: Placement | Exception | None) -> None:
             if isinstance(answer, Placement):
-                self._placed[queue] = answer.partitions
+                self._put(queue, answer.partitions)
                 self._mark(queue, answer)
             then(answer)
 
@@ -78,6 +78,7 @@ class Atlas:
     def is_valid(self) -> bool:
         return boot_s() < self.valid_s
 
+    @property
     def left_s(self) -> float:
         return max(0.0, self.valid_s - boot_s())
 

@@ -55,6 +55,7 @@ class Places(Protocol):
         """Whether this node's lease goes on: else nothing may be answered."""
         ...
 
+    @property
     def left_s(self) -> float:
         """How long it goes on for certain."""
         ...

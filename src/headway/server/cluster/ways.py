@@ -203,7 +203,7 @@ class Ways:
         mine = self._mine()
         own = b""
         if self._meter is not None:
-            own = self._meter.text(self._places.left_s(), len(mine))
+            own = self._meter.text(self._places.left_s, len(mine))
         if not mine:
             return Response(200, own, TEXT.encode())
         found = await self._gathered(errand, mine)
