@@ -240,32 +240,6 @@ BEGIN
     RETURN in_partitions;
 END $$;
 
--- Gives a queue more partitions: those that it has stay, as there may be jobs in them.
--- Nothing if one of them would be missing or is not there.
-CREATE FUNCTION headway.spread_1(of_queue text, in_partitions text[])
-RETURNS text[] LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    found_in text[];
-    number bigint;
-BEGIN
-    PERFORM 1 FROM headway.map FOR UPDATE;
-    PERFORM 1 FROM unnest(in_partitions) AS one
-        LEFT JOIN headway.holdings AS h ON h.partition = one
-        WHERE h.partition IS NULL;
-    IF FOUND THEN RETURN NULL; END IF;
-    UPDATE headway.map SET version = version + 1, queues = queues + (
-        SELECT count(*) FROM (SELECT of_queue EXCEPT SELECT p.queue
-            FROM headway.placements AS p WHERE p.queue = of_queue) AS new)
-        RETURNING version INTO number;
-    INSERT INTO headway.placements AS p VALUES(of_queue, in_partitions, number)
-    ON CONFLICT(queue) DO UPDATE
-        SET partitions = excluded.partitions, version = excluded.version
-        WHERE p.partitions <@ excluded.partitions
-    RETURNING p.partitions INTO found_in;
-    IF found_in IS NOT NULL THEN PERFORM pg_notify('headway_cluster', ''); END IF;
-    RETURN found_in;
-END $$;
-
 -- A queue was found in a partition: whatever else it has, it has this one.
 CREATE FUNCTION headway.found_1(of_queues text[], in_partition text)
 RETURNS integer LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
