@@ -1,4 +1,4 @@
-"""Queues that are full refuse at once, or hold whoever brings jobs back for a while."""
+"""Queues that are full refuse at once, hold back for a while, or shed."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -90,4 +90,31 @@ def test_a_queue_refuses_at_once_unless_its_rules_say_otherwise(
     assert nodes["a"].ask("PATCH", path, {"when_full": None}).status == 200
     assert nodes["a"].ask("GET", path).json["rules"]["when_full"] == "refuse"
     assert _enqueue(nodes, queue).code == "queue_full"
-    assert nodes["a"].ask("PATCH", path, {"when_full": "shed"}).code == "bad_value"
+    assert nodes["a"].ask("PATCH", path, {"when_full": "fold"}).code == "bad_value"
+
+
+def test_a_queue_that_sheds_takes_everything_and_keeps_what_does_not_fit_as_dead(
+    nodes: Gated, queue: str
+) -> None:
+    path = f"/v1/queues/{queue}"
+    assert nodes["a"].ask("PATCH", path, {"when_full": "shed"}).status == 200
+    assert _enqueue(nodes, queue, headway_full="refuse").code == "queue_full"
+    taken = _enqueue(nodes, queue, {}, {})
+    assert taken.status == 201
+    assert taken.json["shed"] == [job["id"] for job in taken.json["jobs"]]
+    counts = nodes["a"].ask("GET", path).json["counts"]
+    assert (counts["ready"], counts["dead"]) == (2, 2)
+    shown = nodes["a"].ask("GET", f"/v1/jobs/{taken.json['shed'][0]}").json
+    assert (shown["state"], shown["errors"][0]["reason"]) == ("dead", "shed")
+
+
+def test_a_queue_that_sheds_has_room_wherever_one_of_its_partitions_has(
+    nodes: Gated, queue: str
+) -> None:
+    path = f"/v1/queues/{queue}"
+    assert nodes["a"].ask("PATCH", path, {"when_full": "shed"}).status == 200
+    gone, stays = nodes["a"].lease(queue)
+    nodes["a"].ask("POST", "/v1/ack", {"tokens": [gone["token"]]})
+    nodes["a"].ask("POST", "/v1/release", {"tokens": [stays["token"]]})
+    assert _enqueue(nodes, queue).json["shed"] == []
+    assert len(_enqueue(nodes, queue).json["shed"]) == 1

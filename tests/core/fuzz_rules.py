@@ -8,6 +8,7 @@ from headway.core.config import (
     QueueConfig,
     Rate,
     Shares,
+    WhenFull,
 )
 from headway.core.cron import Missed, Schedule
 from headway.core.job import JobSpec
@@ -91,6 +92,7 @@ def config_of(name: str, number: int) -> QueueConfig:
         floor=(0.0, 0.0, 0.2)[draw.pick(3)],
         slot_share=(1.0, 1.0, 0.5)[draw.pick(3)],
         max_length=(None, None, 20)[draw.pick(3)],
+        when_full=(WhenFull.REFUSE, WhenFull.SHED)[draw.pick(2)],
         has_throttler=draw.chance(5),
         idempotency_window_ms=(3_600_000, 1_000)[draw.pick(2)],
         early_reply_ms=(86_400_000, 1_000)[draw.pick(2)],

@@ -48,7 +48,7 @@ def send_lines(
     """Sends all jobs of a file, and says how many there were."""
     from headway.cli.watching import watching
 
-    sent = duplicates = 0
+    sent = duplicates = shed = 0
     with _opened(path) as file, watching(is_quiet=is_quiet or is_json) as advance:
         size = path.stat().st_size if path.is_file() else 0
         for batch in batches(file):
@@ -58,12 +58,15 @@ def send_lines(
                 raise _stopped(batch, sent, error) from error
             sent += len(batch.jobs)
             duplicates += found["duplicates"]
+            shed += len(found["shed"])
             advance("sent", batch.end, max(size, batch.end))
     if is_json:
-        click.echo(json.dumps({"jobs": sent, "duplicates": duplicates}))
+        told = {"jobs": sent, "duplicates": duplicates, "shed": shed}
+        click.echo(json.dumps(told))
     else:
         known = f", {duplicates:,} of them known already" if duplicates else ""
-        click.echo(f"{several(sent, 'job')} sent to {queue}{known}")
+        over = f", {shed:,} of them shed: the queue was full" if shed else ""
+        click.echo(f"{several(sent, 'job')} sent to {queue}{known}{over}")
 
 
 def batches(file: IO[bytes]) -> Iterator[Batch]:

@@ -90,8 +90,9 @@ def show(remote: Remote, name: str) -> Shown:
 @click.option("--max-length", type=int, help="Jobs beyond it are refused.")
 @click.option(
     "--when-full",
-    type=click.Choice(["refuse", "wait"]),
-    help="Whether they are at once, or a few seconds later if there is no room then.",
+    type=click.Choice(["refuse", "wait", "shed"]),
+    help="Whether they are at once, or a few seconds later if there is no room then, "
+    "or are accepted as dead letters.",
 )
 @click.option("--limit", "limits", type=limit, multiple=True, help=LIMITS)
 @click.option("--retry", type=retry, help=RETRIES)

@@ -19,6 +19,8 @@ class Enqueue(msgspec.Struct, eq=False):
 
     queue: str
     specs: list[JobSpec]
+    is_refusable: bool = False
+    """Without room they are refused, even by a queue that would shed them."""
 
 
 class Lease(msgspec.Struct, eq=False):
@@ -314,6 +316,8 @@ class Accepted(msgspec.Struct, eq=False):
     """How many of them were known by their idempotency key."""
     waits_ms: list[int | None] = []
     """How long each is expected to wait for its start; None where nothing is known."""
+    shed: tuple[int, ...] = ()
+    """Those for which there was no room: they are dead letters."""
 
 
 class Granted(msgspec.Struct, eq=False):

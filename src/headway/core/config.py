@@ -37,6 +37,9 @@ class WhenFull(StrEnum):
     REFUSE = "refuse"
     WAIT = "wait"
     """Whoever brings them is held back for a while, and refused then."""
+    SHED = "shed"
+    """They are accepted, and go to the dead letters at once: whoever brings them goes
+    on, and they can be redriven when there is room."""
 
 
 class FailMode(StrEnum):

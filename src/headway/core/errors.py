@@ -63,6 +63,8 @@ class QueueFull(RuleBroken):
     code = "queue_full"
     may_wait = False
     """Whoever brings the jobs is to be held back for a while: there may be room soon."""
+    may_shed = False
+    """The queue would shed jobs, but whoever brings these wants them refused."""
 
 
 class IdempotencyConflict(RuleBroken):

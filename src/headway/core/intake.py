@@ -1,5 +1,8 @@
 """What comes in and what is taken out by hand: enqueue, cancel, redrive, purge."""
 
+from collections.abc import Container
+from heapq import nlargest
+
 from headway.core import events, life
 from headway.core.book import Book
 from headway.core.commands import (
@@ -34,17 +37,21 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
         if rules.shares:
             check_shares(rules, spec)
     known = _known(queue, specs, now_ms) if has_keys else {}
-    check_length(queue, len(specs) - len(known))
+    doomed = _doomed(queue, command, known)
     slos_ms = [queue.slo_class(spec.slo_ms) for spec in specs]
     seqs: list[int] = []
+    shed: list[int] = []
     for number, spec in enumerate(specs):
         seq = known.get(number) if known else None
         if seq is None:
-            seq = accept(book, queue, spec, slos_ms[number], now_ms)
+            is_shed = number in doomed
+            seq = accept(book, queue, spec, slos_ms[number], now_ms, is_shed=is_shed)
+            if is_shed:
+                shed.append(seq)
         elif seq < 0:
             seq = seqs[-1 - seq]
         seqs.append(seq)
-    return Accepted(seqs, len(known))
+    return Accepted(seqs, len(known), shed=tuple(shed))
 
 
 def cancel(book: Book, command: Cancel, now_ms: int) -> Changed:
@@ -121,20 +128,65 @@ def _known(queue: Queue, specs: list[JobSpec], now_ms: int) -> dict[int, int]:
     return known
 
 
+def _doomed(queue: Queue, command: Enqueue, known: dict[int, int]) -> Container[int]:
+    """Places of the jobs that are shed: those that could best be done without.
+
+    What was accepted earlier never makes room for what comes later.
+    """
+    config = queue.rules.config
+    specs = command.specs
+    if config.when_full is not WhenFull.SHED or command.is_refusable:
+        check_length(queue, len(specs) - len(known))
+        return ()
+    over = _over(queue, len(specs) - len(known))
+    if over <= 0:
+        return ()
+
+    def claim(place: int) -> tuple[bool, int, int, int]:
+        spec = specs[place]
+        slo_ms = config.slo_ms if spec.slo_ms is None else spec.slo_ms
+        priority = config.priority if spec.priority is None else spec.priority
+        return not spec.is_critical, slo_ms, priority, place
+
+    return set(nlargest(over, set(range(len(specs))) - known.keys(), claim))
+
+
 def check_length(queue: Queue, more: int) -> None:
-    """Jobs that were accepted and are still to come count like those that are there."""
+    """Refuses jobs for which there is no room."""
+    over = _over(queue, more)
+    if over > 0:
+        most = queue.rules.config.max_length
+        assert most is not None
+        length = most - more + over
+        full = QueueFull(f"queue {queue.name!r} holds {length} of {most} jobs")
+        when_full = queue.rules.config.when_full
+        # What is more than the queue may ever hold waits for nothing.
+        full.may_wait = when_full is WhenFull.WAIT and more <= most
+        full.may_shed = when_full is WhenFull.SHED
+        raise full
+
+
+def _over(queue: Queue, more: int) -> int:
+    """For how many of the jobs there is no room.
+
+    Jobs that were accepted and are still to come count like those that are there.
+    """
     most = queue.rules.config.max_length
-    if most is not None:
-        length = queue.ready + queue.scheduled + queue.leased + queue.coming
-        if length + more > most:
-            full = QueueFull(f"queue {queue.name!r} holds {length} of {most} jobs")
-            # What is more than the queue may ever hold waits for nothing.
-            is_held = queue.rules.config.when_full is WhenFull.WAIT
-            full.may_wait = is_held and more <= most
-            raise full
+    if most is None:
+        return 0
+    length = queue.ready + queue.scheduled + queue.leased + queue.coming
+    return min(more, length + more - most)
 
 
-def accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) -> int:
+def accept(
+    book: Book,
+    queue: Queue,
+    spec: JobSpec,
+    slo_ms: int,
+    now_ms: int,
+    *,
+    is_shed: bool = False,
+) -> int:
     """The job is there from now on; it was checked before."""
     config = queue.rules.config
     run_at_ms = now_ms + (spec.delay_ms or 0)
@@ -179,7 +231,9 @@ def accept(book: Book, queue: Queue, spec: JobSpec, slo_ms: int, now_ms: int) ->
         spec.weight,
     )
     book.write(job, enqueued)
-    if job.run_at_ms <= now_ms:
+    if is_shed:
+        life.shed(book, queue, job, now_ms)
+    elif job.run_at_ms <= now_ms:
         life.make_ready(book, queue, job, now_ms)
     else:
         life.make_scheduled(book, queue, job, now_ms)

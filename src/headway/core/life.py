@@ -1,5 +1,7 @@
 """The moves of a job between its states: one function for one verb."""
 
+from typing import Final
+
 from headway.core import defaults, events, retry
 from headway.core.book import Book
 from headway.core.config import QueueConfig
@@ -7,6 +9,9 @@ from headway.core.job import Job, JobError
 from headway.core.queue import Queue
 from headway.core.results import NO_VALUE, NOTHING, Result, kept
 from headway.core.states import DONE, LEASED, READY, JobState
+
+SHED: Final = "shed"
+"""The reason of the error of a job for which its queue had no room."""
 
 
 def make_ready(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
@@ -195,6 +200,14 @@ def bury(book: Book, job: Job, error: JobError, now_ms: int) -> None:
         _unanswered(job, error),
     )
     book.write(job, buried)
+
+
+def shed(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
+    """Accepted by a queue that has no room for it: a dead letter from the start."""
+    most = queue.rules.config.max_length
+    error = JobError(now_ms, 0, SHED, f"queue {queue.name!r} is full: {most} jobs")
+    keep_error(job, error)
+    bury(book, job, error, now_ms)
 
 
 def expire(book: Book, job: Job, now_ms: int) -> None:

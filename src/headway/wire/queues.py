@@ -81,7 +81,7 @@ class QueueRules(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     slot_share: Annotated[float, Meta(gt=0.0, le=1.0)] = 1.0
     max_length: Count | None = None
     """Jobs that may be in it, ready, scheduled and leased; 0 takes none."""
-    when_full: Literal["refuse", "wait"] = "refuse"
+    when_full: Literal["refuse", "wait", "shed"] = "refuse"
     """Whether an enqueue that finds no room is refused at once, or held back first."""
     idempotency_window: Duration = defaults.IDEMPOTENCY_WINDOW_MS
     early_reply: Duration = defaults.EARLY_REPLY_MS

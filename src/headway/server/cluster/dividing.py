@@ -34,7 +34,11 @@ def parted(rules: queues.QueueRules, placement: Placement) -> list[queues.QueueR
     parts = divided(rules, len(placement.partitions))
     for place, partition in enumerate(placement.partitions):
         if partition in placement.leaving:
-            parts[place] = msgspec.structs.replace(parts[place], max_length=0)
+            part = parts[place]
+            # One that would shed does not take, either.
+            parts[place] = msgspec.structs.replace(
+                part, max_length=0, when_full="refuse"
+            )
     return parts
 
 

@@ -17,7 +17,7 @@ from headway.server.cluster.places import Places
 from headway.server.cluster.placing import fetched, replaced
 from headway.server.cluster.reach import Reach
 from headway.server.cluster.wide_shapes import whole
-from headway.server.handlers.room import AT_ONCE, FULL, MAY_WAIT, PAUSE_S
+from headway.server.handlers.room import AT_ONCE, FULL, MAY_SHED, MAY_WAIT, PAUSE_S
 from headway.server.http.message import Request, Response
 from headway.server.problems import Refused
 from headway.server.routing import NDJSON
@@ -93,6 +93,8 @@ class WideQueues:
         part = errand.with_request(msgspec.structs.replace(request, headers=headers))
         while True:
             response = await self._round(part, partitions)
+            if MAY_SHED in response.headers and not is_hasty:
+                return await self._round(errand, partitions)
             is_over = is_hasty or loop.time() >= until_s
             is_crowded = self._held_back >= defaults.FULL_WAITERS_MAX
             if MAY_WAIT not in response.headers or is_over or is_crowded:
@@ -138,6 +140,7 @@ class WideQueues:
             return await self._reach.ask(last, errand)
         found: dict[int, jobs.AcceptedJob] = {}
         duplicates = 0
+        shed: list[str] = []
         for partition, mine in parts.items():
             body = b"[%s]" % b",".join(pieces[place] for place in sorted(mine))
             response = await self._reach.ask(partition, errand.with_body(body))
@@ -145,10 +148,10 @@ class WideQueues:
                 return response
             told = read(partition, response, _accepted)
             duplicates += told.duplicates
+            shed += told.shed
             found |= dict(zip(sorted(mine), told.jobs, strict=False))
-        return answer(
-            jobs.Accepted([found[place] for place in sorted(found)], duplicates), 201
-        )
+        accepted = [found[place] for place in sorted(found)]
+        return answer(jobs.Accepted(accepted, duplicates, shed), 201)
 
     async def configure(
         self, errand: Errand, queue: str, partitions: tuple[str, ...]

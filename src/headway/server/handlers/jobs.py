@@ -7,7 +7,7 @@ from headway.core.errors import UnknownJob
 from headway.core.why import Why
 from headway.runtime.views import Explain, JobView, Show
 from headway.server.call import Call, answer
-from headway.server.handlers.room import held_back
+from headway.server.handlers.room import held_back, is_hasty
 from headway.server.handlers.sight import indexed, visible
 from headway.server.plans import Asked, Plan, ask, good, made
 from headway.server.problems import Refused
@@ -29,12 +29,14 @@ def enqueue(call: Call) -> Plan:
     worker.
 
     A queue that is full answers 409 `queue_full`: at once, or after a few seconds in which
-    there was no room, if its rule `when_full` is `wait`. With the header
-    `Headway-Full: refuse` it is always at once.
+    there was no room, if its rule `when_full` is `wait`. If that is `shed`, the jobs for
+    which there is no room are accepted and go to the dead letters; `shed` names them. With
+    the header `Headway-Full: refuse` it is always 409, and at once.
     """
     body = call.body
     new = _named(call, body if isinstance(body, list) else [body])
-    command = Enqueue(call.queue, [spec_of(job) for job in new])
+    specs = [spec_of(job) for job in new]
+    command = Enqueue(call.queue, specs, is_refusable=is_hasty(call))
     first = made([call.queue], command, lambda got: _accepted(call, got))
     return held_back(call, first)
 
@@ -62,7 +64,8 @@ def _accepted(call: Call, got: Accepted) -> Plan:
         wire.AcceptedJob(ids.job(seq), wait_ms)
         for seq, wait_ms in zip(got.seqs, got.waits_ms, strict=True)
     ]
-    return answer(wire.Accepted(jobs, got.duplicates), 201)
+    shed = [ids.job(seq) for seq in got.shed]
+    return answer(wire.Accepted(jobs, got.duplicates, shed), 201)
 
 
 def show(call: Call) -> Plan:

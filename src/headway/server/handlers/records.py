@@ -63,7 +63,8 @@ def put(call: Call) -> Plan:
         good(answers[0])
         return NOTHING
 
-    return Asked([Enqueue(call.facilities.default_queue, [spec])], told)
+    queue = call.facilities.default_queue
+    return Asked([Enqueue(queue, [spec], is_refusable=True)], told)
 
 
 def get(call: Call) -> Plan:

@@ -14,8 +14,15 @@ FULL: Final = b"headway-full"
 AT_ONCE: Final = b"refuse"
 """In this header: the caller wants to know at once, whatever the queue's rules say."""
 MAY_WAIT: Final = (FULL, b"wait")
-"""On such an answer: without the header it would have been held back."""
+"""On such an answer: without the header it would have been held back..."""
+MAY_SHED: Final = (FULL, b"shed")
+"""...or accepted, and shed."""
 PAUSE_S: Final = 0.1
+
+
+def is_hasty(call: Call) -> bool:
+    """Whether the caller wants to be refused at once."""
+    return call.request.headers.get(FULL) == AT_ONCE
 
 
 def held_back(call: Call, first: Asked) -> Asked:
@@ -28,11 +35,12 @@ def held_back(call: Call, first: Asked) -> Asked:
     def then(answers: list[Any]) -> Plan:
         nonlocal until_s
         full = answers[0]
-        if not isinstance(full, QueueFull) or not full.may_wait:
+        if not isinstance(full, QueueFull) or not (full.may_wait or full.may_shed):
             return first.then(answers)
-        if call.request.headers.get(FULL) == AT_ONCE:
+        if is_hasty(call):
             response = of_error(full)
-            response.headers = (*response.headers, MAY_WAIT)
+            mark = MAY_WAIT if full.may_wait else MAY_SHED
+            response.headers = (*response.headers, mark)
             return response
         now_s = asyncio.get_running_loop().time()
         if until_s is None:
