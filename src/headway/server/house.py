@@ -57,6 +57,8 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     """Asked before an answer leaves; without, the store alone keeps owners apart."""
     members: Members | None = None
     """The cluster that it is part of, if it is part of one."""
+    index_pause_s: float = 0.0
+    """So long its index is not fed: what has just come is to be served first."""
     acts: Acts | None = None
     """Where acts are written down, if its folder is not the place."""
 
@@ -119,7 +121,8 @@ class House:
             _described,
         )
         self._feeding = Feeding(self.desk, self.facilities.writes, watch)
-        self._indexing = Indexing(*ground.truth.search(data / INDEX), self.desk)
+        search = ground.truth.search(data / INDEX)
+        self._indexing = Indexing(*search, self.desk, ground.index_pause_s)
         parts = (_router(), self.desk, host.guard, self.facilities, watch)
         is_held = ground.is_held
         self.app = App(*parts) if is_held is None else HeldApp(is_held, *parts)

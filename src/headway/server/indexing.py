@@ -11,6 +11,7 @@ import msgspec
 
 from headway.runtime.errors import RuntimeFailure
 from headway.runtime.views import Follow
+from headway.search.follow import NICENESS
 from headway.server.desk import Desk
 
 READER: Final = "search"
@@ -32,17 +33,24 @@ class Indexing:
     """Starts the process that feeds the index, and starts it again when it ends."""
 
     def __init__(
-        self, arguments: Sequence[str], environment: Mapping[str, str], desk: Desk
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        desk: Desk,
+        pause_s: float = 0.0,
     ) -> None:
+        """It is started after a pause, if there is something more urgent."""
         self._command = (sys.executable, "-m", "headway.search", *arguments)
         self._environment = {**os.environ, **environment}
         self._desk = desk
+        self._pause_s = pause_s
         self._process: asyncio.subprocess.Process | None = None
         self.starts = 0
 
     async def run(self) -> None:
         """Until it is cancelled."""
         try:
+            await asyncio.sleep(self._pause_s)
             while True:
                 await self._feed()
                 await asyncio.sleep(RESTART_S)
@@ -60,6 +68,9 @@ class Indexing:
             # A Ctrl-C at the terminal is for the server, which ends it in time.
             start_new_session=True,
         )
+        # It does so itself, but only after it was loaded, which is most of its start.
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
         assert process.stdout is not None
         async for line in process.stdout:
             with suppress(msgspec.MsgspecError, RuntimeFailure):

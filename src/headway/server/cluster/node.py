@@ -24,6 +24,11 @@ LATE: Final = 0.3
 """So much of a lease is left when its node has missed three renewals."""
 HAND_OVER_S: Final = 2.0
 """So long the next partition waits for somebody to claim the last."""
+SPACE_S: Final = 1.0
+"""Between two that are handed over, if there is time: whoever takes one is busy with it,
+and those that are sent to it meanwhile wait."""
+INDEX_PAUSE_S: Final = 1.0
+"""So much later its index is fed, as that starts a process."""
 FORGOTTEN_S: Final = 86_400.0
 """Nodes that were not heard of for a day, and hold nothing, are known no more."""
 
@@ -54,6 +59,9 @@ class Node:
         self._handed: tuple[str, float] | None = None
         """The last that was let go for another, and when."""
         self._handing: asyncio.Task[None] | None = None
+        self._next: asyncio.TimerHandle | None = None
+        """When it is looked whether another may be handed over."""
+        self._space_s = SPACE_S
         self._turn = asyncio.Semaphore(OPENING_MAX)
         self._lapse: asyncio.TimerHandle | None = None
         self._free_s: float | None = None
@@ -105,6 +113,8 @@ class Node:
         self._is_leaving = True
         self.registrar.leave()
         until_s = boot_s() + most_s
+        # Half of the time is for that which takes longer than it should.
+        self._space_s = min(SPACE_S, most_s / 2 / max(1, len(self._residents)))
         while self._residents and boot_s() < until_s and self.places.is_valid():
             self._act()
             if not self._is_given():
@@ -121,7 +131,7 @@ class Node:
         until_s = boot_s() + self._me.lease_ms / 1_000
         while self._asked and boot_s() < until_s:
             await asyncio.sleep(0.01)
-        for pending in (self._lapse, self._handing):
+        for pending in (self._lapse, self._next, self._handing):
             if pending is not None:
                 pending.cancel()
         for resident in list(self._residents.values()):
@@ -187,6 +197,7 @@ class Node:
             is_held=is_held,
             members=self._members,
             acts=self._acts,
+            index_pause_s=INDEX_PAUSE_S,
         )
 
     def is_valid(self) -> bool:
@@ -226,7 +237,13 @@ class Node:
                 self._release_again(name, to)
             elif self._may_hand_over():
                 self._hand_over(resident, to)
+            elif self._next is None:
+                self._next = self._loop.call_later(self._space_s / 4, self._act_again)
         self._hurry()
+
+    def _act_again(self) -> None:
+        self._next = None
+        self._act()
 
     def _claim(self, name: str) -> None:
         self._asked.add(name)
@@ -262,7 +279,7 @@ class Node:
         name, since_s = self._handed
         holding = self.places.view.holdings.get(name)
         is_taken = holding is None or holding.node not in (None, self._me.name)
-        return is_taken or boot_s() - since_s > HAND_OVER_S
+        return boot_s() - since_s > (self._space_s if is_taken else HAND_OVER_S)
 
     def _is_given(self) -> bool:
         """Whether there is somebody who takes what this node has."""
