@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 
 import click
 
+from headway.cli.patience import give_way
 from headway.cli.refused import Refused, refusing
 from headway.core.durations import parse_ms
 from headway.core.errors import BadValue
 
 R = TypeVar("R")
-_NICE = 10
-"""How far Spark gives way to other processes of this machine."""
 _EXTRA = {"deltalake", "pandas", "pyarrow", "pyspark"}
 
 lake_option = click.option(
@@ -86,7 +85,7 @@ def opened(
         click.echo(f"starting Spark (its log: {log})", err=True)
     if is_patient and spark.get("master") is None:
         # A server on the same machine has jobs to start; tables can wait for that.
-        os.nice(_NICE)
+        give_way()
     with _stderr_to(log):
         made = session(**spark)
     try:
