@@ -62,12 +62,6 @@ OTHERS |= {
     f"POST /v1/nodes/{{name}}/{verb}": {"name": "rack-2"}
     for verb in ("drain", "undrain")
 }
-UNRUN = {
-    "POST /v1/nodes/{name}/drain": "it needs a cluster",
-    "POST /v1/nodes/{name}/undrain": "it needs a cluster",
-    "POST /v1/partitions/{partition}/move": "it needs a cluster",
-}
-"""Examples that one server alone refuses."""
 QUERIES = {
     "GET /v1/jobs": "?queue=mail&limit=10",
     "GET /v1/history/{partition}": "?first=1",
@@ -224,8 +218,7 @@ def example(method: str, path: str, operation: dict[str, Any]) -> str:
         lines += SIGNED
     if given is not None:
         lines += f" \\\n    -H 'content-type: application/json' -d {quoted(given)}"
-    unrun = f"<!-- not run: {UNRUN[route]} -->\n" if route in UNRUN else ""
-    return f"\n{unrun}```sh\n{lines}\n```\n"
+    return f"\n```sh\n{lines}\n```\n"
 
 
 def quoted(given: Any) -> str:

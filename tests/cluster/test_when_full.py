@@ -116,5 +116,5 @@ def test_a_queue_that_sheds_has_room_wherever_one_of_its_partitions_has(
     gone, stays = nodes["a"].lease(queue)
     nodes["a"].ask("POST", "/v1/ack", {"tokens": [gone["token"]]})
     nodes["a"].ask("POST", "/v1/release", {"tokens": [stays["token"]]})
-    assert _enqueue(nodes, queue).json["shed"] == []
+    assert "shed" not in _enqueue(nodes, queue).json
     assert len(_enqueue(nodes, queue).json["shed"]) == 1

@@ -1,5 +1,8 @@
 """What some pages need beside them that is not ours: a database, brokers."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -7,6 +10,8 @@ from tempfile import TemporaryDirectory
 
 from tests.postgres import shared
 
+SERVED_AS = "SERVED_AS"
+"""Options of the server of a page."""
 Beside = Callable[[], AbstractContextManager[Mapping[str, str]]]
 
 
@@ -44,6 +49,19 @@ def named_database() -> Iterator[Mapping[str, str]]:
 
 
 @contextmanager
+def node() -> Iterator[Mapping[str, str]]:
+    """The page's server is a node, and has partitions to spare."""
+    with named_database() as known:
+        subprocess.run(
+            [sys.executable, "-m", "headway.cli.main", "migrate"],
+            env={**os.environ, **known},
+            check=True,
+            capture_output=True,
+        )
+        yield {**known, SERVED_AS: "--node rack-2 --partitions 6"}
+
+
+@contextmanager
 def brokers() -> Iterator[Mapping[str, str]]:
     """Kafka with two topics; without its library the page can't be run."""
     from tests.bridge.crossing import Cluster
@@ -67,7 +85,11 @@ def spark_cluster() -> Iterator[Mapping[str, str]]:
 
 BESIDE: Mapping[str, Beside] = {
     "docs/cluster.md": named_database,
+    "docs/cluster-routing.md": node,
+    "docs/deploy.md": database,
+    "docs/http-reference.md": node,
     "docs/pipeline.md": spark_cluster,
     "docs/postgres.md": database,
     "docs/replies.md": brokers,
+    "docs/spark-worker.md": spark_cluster,
 }

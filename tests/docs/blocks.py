@@ -9,7 +9,6 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
 FENCE = re.compile(r"^```(.*)$")
-NOT_RUN = re.compile(r"^<!-- not run: (.+) -->$")
 LONG = re.compile(r"^<!-- in make test-long: (.+) -->$")
 TITLE = re.compile(r'title="([^"]+)"')
 PROMPT = "$ "
@@ -24,8 +23,6 @@ class Block(NamedTuple):
     title: str
     """A file that it is, or the request that it is the body of."""
     text: str
-    not_run: str
-    """Why it can't be run; empty for those that are."""
     long: str = ""
     """Why `make test` leaves it to `make test-long`; empty for all others."""
 
@@ -46,20 +43,19 @@ def blocks(page: Path) -> list[Block]:
 
 def _found(page: Path) -> Iterator[Block]:
     name = page.relative_to(ROOT).as_posix()
-    inside: tuple[int, str, str, str] | None = None
+    inside: tuple[int, str, str] | None = None
     before, text = "", list[str]()
     for number, line in enumerate(page.read_text().splitlines(), 1):
         fence = FENCE.match(line)
         if fence and inside is None:
-            marked, long = NOT_RUN.match(before), LONG.match(before)
-            reason = marked[1] if marked else ""
-            inside, text = (number, fence[1], reason, long[1] if long else ""), []
+            long = LONG.match(before)
+            inside, text = (number, fence[1], long[1] if long else ""), []
         elif line == "```" and inside is not None:
-            start, info, *why = inside
+            start, info, why = inside
             title = TITLE.search(info)
             language = info.partition(" ")[0]
             found = "\n".join(text) + "\n"
-            yield Block(name, start, language, title[1] if title else "", found, *why)
+            yield Block(name, start, language, title[1] if title else "", found, why)
             inside = None
         elif inside is not None:
             text.append(line)

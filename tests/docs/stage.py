@@ -4,6 +4,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,8 +15,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tests.docs.beside import BESIDE
+from tests.docs.beside import BESIDE, SERVED_AS
 from tests.docs.blocks import ROOT, Block, commands, is_like, steps
+from tests.docs.standin import functions
 
 HERE = Path(__file__).parent
 ADDRESS = "http://127.0.0.1:8080"
@@ -38,9 +40,9 @@ again until they show what the page shows."""
 SHELL = r"""
 set -euo pipefail
 make() { command make --no-print-directory -n -C "$ROOT" "$@" > make.log; }
-pip() { "$PYTHON" -m tests.docs.extras "$@"; }
 if [ -f page.sh ]; then . ./page.sh; fi
 """
+SHELL = f"{functions()}{SHELL}"
 """What a page may ask for that a test must not do: it is looked at instead."""
 
 
@@ -60,6 +62,9 @@ class Stage:
         (venv / "bin").symlink_to(Path(sys.executable).parent)
         for name in ("examples", "benchmarks"):
             (folder / name).symlink_to(ROOT / name)
+        # Pages write into it.
+        secrets = shutil.ignore_patterns("secrets")
+        shutil.copytree(ROOT / "deploy", folder / "deploy", ignore=secrets)
 
     def _environment(self) -> dict[str, str]:
         binaries = Path(sys.executable).parent
@@ -119,7 +124,8 @@ class Stage:
 
     def serve(self) -> None:
         if not self.address:
-            self._start("headway serve --data headway-data", None)
+            more = self._env.get(SERVED_AS, "")
+            self._start(f"headway serve --data headway-data {more}", None)
 
     def _placed(self, text: str) -> str:
         if ADDRESS in text or "HEADWAY_SERVER" in text or LOAD in text:

@@ -1,12 +1,9 @@
 """Every block of code on our pages runs, or is read by what it is for."""
 
-import ast
 import configparser
-import importlib.util
 import json
 import re
 import shutil
-import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,7 +71,7 @@ def play(stage: Stage, page: str, *, is_long: bool = False) -> None:
             (stage.folder / block.title).write_text(block.text)
     stage.enter(page)
     for block in BLOCKS[page]:
-        if block.not_run or block.language in SHOWN or (block.long and not is_long):
+        if block.language in SHOWN or (block.long and not is_long):
             continue
         if block.language in READ:
             check(block, stage.folder)
@@ -109,21 +106,6 @@ def test_blocks_that_take_long_run(stage: Stage, page: str) -> None:
     stage.patience_s = 1_800
     assert any(block.long for block in BLOCKS[page])
     play(stage, page, is_long=True)
-
-
-@pytest.mark.parametrize("block", [one for one in ALL if one.not_run], ids=str)
-def test_what_can_not_be_run_is_read(block: Block) -> None:
-    """Python is Python, shell is shell, and what is ours in it is there."""
-    if block.language == "python":
-        assert ast.parse(block.text).body
-        return
-    assert block.language == "sh"
-    subprocess.run(["bash", "-n"], input=block.text, text=True, check=True)
-    for words in commands(block):
-        if words[0].endswith("headway"):
-            assert not problem(" ".join(["headway", *words[1:]])), words
-        elif "python" in words[0] and words[1:2] == ["-m"]:
-            assert importlib.util.find_spec(words[2]) is not None, words
 
 
 @pytest.mark.parametrize("page", sorted({*ON_SPARK, *SIGNATURES}))
@@ -162,16 +144,15 @@ def test_pages_that_others_test_are_named_there() -> None:
         assert Path(page).name in (ROOT / test).read_text()
 
 
-def test_every_block_that_is_not_run_is_listed() -> None:
+def test_every_block_that_runs_in_long_tests_alone_is_listed() -> None:
     """docs/testing.md has them all, so that nobody leaves one out in silence."""
     listed = re.findall(
         r"^\| `([\w/.-]+)` \| (\d+) \| (.+?) \|$", TESTING, re.MULTILINE
     )
     counted: dict[tuple[str, str], int] = {}
     for block in ALL:
-        long = f"in `make test-long`: {block.long}" if block.long else ""
-        if why := block.not_run or long:
-            place = (block.page, why)
+        if block.long:
+            place = (block.page, block.long)
             counted[place] = counted.get(place, 0) + 1
     assert {(page, why): int(number) for page, number, why in listed} == counted
 
@@ -179,9 +160,9 @@ def test_every_block_that_is_not_run_is_listed() -> None:
 def test_every_marker_is_right_before_a_block() -> None:
     for page in PAGES:
         text = page.read_text()
-        said = text.count("\n<!-- not run: ") + text.count("\n<!-- in make test-long: ")
+        said = text.count("\n<!-- in make test-long: ")
         name = page.relative_to(ROOT).as_posix()
-        marked = [one for one in BLOCKS[name] if one.not_run or one.long]
+        marked = [one for one in BLOCKS[name] if one.long]
         assert said == len(marked), name
 
 
@@ -279,4 +260,4 @@ def problem(span: str) -> str:
 
 def test_shell_blocks_are_plain_enough_to_look_through() -> None:
     shells = [block for block in ALL if block.language in {"sh", "console"}]
-    assert all(commands(block) for block in shells if not block.not_run)
+    assert all(commands(block) for block in shells)

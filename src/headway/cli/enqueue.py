@@ -131,7 +131,7 @@ def _show(queue: str, found: dict[str, Any]) -> None:
     wait_ms = job.get("expected_wait_ms")
     if found["duplicates"]:
         say(f"{job['id']} is in {queue} already: its key was known")
-    elif found["shed"]:
+    elif found.get("shed"):
         say(f"{job['id']} was shed: {queue} is full, and it is among the dead letters")
     elif wait_ms is None:
         say(f"{job['id']} is in {queue}")

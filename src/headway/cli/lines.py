@@ -58,7 +58,7 @@ def send_lines(
                 raise _stopped(batch, sent, error) from error
             sent += len(batch.jobs)
             duplicates += found["duplicates"]
-            shed += len(found["shed"])
+            shed += len(found.get("shed", ()))
             advance("sent", batch.end, max(size, batch.end))
     if is_json:
         told = {"jobs": sent, "duplicates": duplicates, "shed": shed}

@@ -111,8 +111,8 @@ class Accepted(msgspec.Struct):
     jobs: list[AcceptedJob]
     duplicates: int = 0
     """How many of them were known by their idempotency key."""
-    shed: list[str] = []
-    """Those for which the queue had no room: they are dead letters."""
+    shed: list[str] | UnsetType = UNSET
+    """Those for which the queue had no room, if there are any: they are dead letters."""
 
 
 class FailedAttempt(msgspec.Struct):

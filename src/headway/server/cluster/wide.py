@@ -148,10 +148,10 @@ class WideQueues:
                 return response
             told = read(partition, response, _accepted)
             duplicates += told.duplicates
-            shed += told.shed
+            shed += told.shed or []
             found |= dict(zip(sorted(mine), told.jobs, strict=False))
         accepted = [found[place] for place in sorted(found)]
-        return answer(jobs.Accepted(accepted, duplicates, shed), 201)
+        return answer(jobs.Accepted(accepted, duplicates, shed or msgspec.UNSET), 201)
 
     async def configure(
         self, errand: Errand, queue: str, partitions: tuple[str, ...]

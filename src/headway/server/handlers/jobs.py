@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from msgspec import UNSET
+
 from headway.core.commands import Accepted, Cancel, Enqueue
 from headway.core.errors import UnknownJob
 from headway.core.why import Why
@@ -65,7 +67,7 @@ def _accepted(call: Call, got: Accepted) -> Plan:
         for seq, wait_ms in zip(got.seqs, got.waits_ms, strict=True)
     ]
     shed = [ids.job(seq) for seq in got.shed]
-    return answer(wire.Accepted(jobs, got.duplicates, shed), 201)
+    return answer(wire.Accepted(jobs, got.duplicates, shed or UNSET), 201)
 
 
 def show(call: Call) -> Plan:
