@@ -29,7 +29,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     reader: str = READER
     """The name under which the server keeps history for this lake."""
     events_per_batch: int = 8_000_000
-    events_per_task: int = 250_000
+    events_per_task: int = 500_000
     every_s: float | None = None
     """None means: what there is now, and then it ends."""
 

@@ -11,7 +11,7 @@ from headway.client.blocking import Client
 from headway.core.errors import BadValue
 from headway.wire.writes import CHUNK_JOBS_MAX, NAME
 
-EVENTS_PER_TASK: Final = 250_000
+EVENTS_PER_TASK: Final = 500_000
 EVENTS_PER_BATCH: Final = 8_000_000
 CHUNK_JOBS: Final = 5_000
 TABLES: Final = ("history", "jobs", "backlog")
