@@ -22,7 +22,7 @@ from tests.spark.plan.real import Shift, play
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]
 SECONDS = 40.0
 STEADY = (Shift(11),)
-COMING_AND_GOING = (Shift(8), Shift(5, begin=0.25, end=0.8), Shift(5, begin=0.5))
+COMING_AND_GOING = (Shift(7), Shift(4, begin=0.25, end=0.8), Shift(4, begin=0.5))
 SAME_WORK = 0.03
 """Two runs whose jobs took longer or shorter by more than this are not comparable."""
 TRIES = 5
