@@ -3,8 +3,13 @@
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.postgres import shared
+
+# How long an example takes is no matter of right or wrong, on a busy machine least.
+settings.register_profile("headway", deadline=None)
+settings.load_profile("headway")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -89,7 +89,7 @@ def take_in(book: Book, command: Fetched, now_ms: int) -> None:
 def _take_turn(book: Book, turn: Turn, command: Fetched, now_ms: int) -> None:
     queue = turn.strand.lane.queue
     # Set first: what comes now is to be seen.
-    turn.cut = None if command.is_end else _position(queue.rules, command.jobs[-1])
+    turn.read_to(None if command.is_end else _position(queue.rules, command.jobs[-1]))
     for job in command.jobs:
         _place(book, job, now_ms, turn)
     turn.seat_at(turn.strand.now(now_ms))
@@ -153,7 +153,7 @@ def _take_group(
         return
     if not is_whole:
         cold.is_clean &= not command.is_full
-    turn.cut = None if is_whole else _position(queue.rules, jobs[-1])
+    turn.read_to(None if is_whole else _position(queue.rules, jobs[-1]))
     for job in jobs:
         _place(book, job, now_ms, turn)
     turn.seat_at(turn.strand.now(now_ms))
@@ -184,10 +184,10 @@ def _place(book: Book, job: Job, now_ms: int, source: Turn | None = None) -> Non
 
 def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
     """Of a turn that has grown, the far end goes."""
-    if turn.cut is None:
-        if turn.count <= most:
-            return
-    elif _pop_beyond(book, turn, turn.cut, now_ms):
+    if turn.cut is not None:
+        _drop_beyond(book, turn, now_ms)
+        return
+    if turn.count <= most:
         return
     key_of = turn.strand.lane.queue.rules.key_of
     # One that left and came back has an old row, too.
@@ -198,44 +198,29 @@ def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
             if row[3].turn is turn and row[:2] == key_of(row[3])
         }.values()
     )
-    cut = turn.cut
-    if cut is not None:
-        kept = [row for row in rows if row[:3] <= cut or row[3].timeout_left_ms]
-    elif len(rows) > most:
-        kept = rows[: most // 2]
-        cut = kept[-1][:3]
-        kept += [row for row in rows[most // 2 :] if row[3].timeout_left_ms]
-    else:
+    if len(rows) <= most:
         return
-    staying = {row[2] for row in kept}
-    for row in rows:
-        if row[2] not in staying:
+    kept = rows[: most // 2]
+    turn.cut = kept[-1][:3]
+    for row in rows[most // 2 :]:
+        if row[3].timeout_left_ms:
+            kept.append(row)
+        else:
             _forget(book, row[3], now_ms)
-    turn.cut = cut
     turn.rows = kept
     heapify(kept)
     if turn.count == 0:
         _read_later(book, turn)
 
 
-def _pop_beyond(book: Book, turn: Turn, cut: Position, now_ms: int) -> bool:
-    """What was added last stands last, nearly always: then nothing has to be sorted."""
-    rows = turn.rows
-    while turn.beyond and rows:
-        row = rows[-1]
+def _drop_beyond(book: Book, turn: Turn, now_ms: int) -> None:
+    """What came to the part of a turn that memory does not hold is in the store now."""
+    beyond, turn.beyond = turn.beyond, None
+    for row in beyond or ():
         if row[3].turn is turn:
-            if row[:3] <= cut or row[3].timeout_left_ms:
-                break
-            turn.beyond -= 1
-            rows.pop()
             _forget(book, row[3], now_ms)
-        else:
-            rows.pop()
-    is_done = turn.beyond == 0
-    turn.beyond = 0
     if turn.count == 0:
         _read_later(book, turn)
-    return is_done
 
 
 def _read_later(book: Book, turn: Turn) -> None:
@@ -256,10 +241,11 @@ def _drop(book: Book, turn: Turn, now_ms: int) -> None:
         return
     if lane.cold is None:
         lane.cold = Cold(lane)
-    for row in (*turn.rows, *(turn.late or ())):
+    for row in (*turn.rows, *(turn.late or ()), *(turn.beyond or ())):
         if row[3].turn is turn:
             _forget(book, row[3], now_ms)
     turn.rows = []
+    turn.beyond = None
     turn.cut = NOTHING_READ
     turn.seat_at(turn.strand.now(now_ms))
     lane.cold.expect(turn)
@@ -276,7 +262,7 @@ def _begin_anew(book: Book, queue: Queue, now_ms: int) -> None:
             turns[turn] = None
             _forget(book, job, now_ms)
     for turn in turns:
-        turn.cut = None
+        turn.cut = turn.beyond = None
         turn.rows = [row for row in turn.rows if row[3].turn is turn]
         heapify(turn.rows)
         turn.seat_at(turn.strand.now(now_ms))

@@ -37,7 +37,7 @@ class Parking:
     def join(self, turn: Turn, job: Job, strand_ms: int, now_ms: int) -> None:
         turn.add(turn.strand.lane.queue.rules.key_of(job), job)
         turn.tenancy.ready += 1
-        if turn.rows[0][3] is job or turn.late:
+        if (turn.rows and turn.rows[0][3] is job) or turn.late:
             if turn.count > 1:
                 self.reconsider(turn, now_ms, is_big_only=job.cost > 0)
             elif turn.parked_on is None and not turn.strand.lane.is_exempt:

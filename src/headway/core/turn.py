@@ -75,8 +75,9 @@ class Turn:
         """Jobs that are really here."""
         self.cut: Position | None = None
         """Jobs whose key is above this may be missing: they are in the store only."""
-        self.beyond = 0
-        """How many such jobs were added all the same, since memory was tidied up."""
+        self.beyond: list[Row] | None = None
+        """Rows of such jobs that came since memory was tidied up: they are here until
+        they are in the store, and none of them is next."""
         self.is_emptied = False
         """It is among its queue's turns that were empty, at most once."""
         self.parked_on: object | None = None
@@ -98,16 +99,29 @@ class Turn:
 
     def add(self, key: tuple[int, int], job: Job) -> None:
         row = (*key, job.seq, job)
-        heappush(self.rows, row)
         job.turn = self
         self.count += 1
-        if self.cut is not None and row[:3] > self.cut:
-            self.beyond += 1
-        elif self.count <= ROWS_NOTED:
-            return
+        # One that goes on after a wait is always in memory, and may go.
+        if self.cut is not None and row[:3] > self.cut and not job.timeout_left_ms:
+            if self.beyond is None:
+                self.beyond = []
+            self.beyond.append(row)
+        else:
+            heappush(self.rows, row)
+            if self.count <= ROWS_NOTED:
+                return
         shared = self.strand.lane.queue.shared
         if shared.is_bounded:
             shared.grown[self] = None
+
+    def read_to(self, cut: Position | None) -> None:
+        """Memory holds all up to there, with what has come since it was read."""
+        self.cut = cut
+        beyond, self.beyond = self.beyond, None
+        for row in beyond or ():
+            if row[3].turn is self:
+                self.count -= 1
+                self.add(row[:2], row[3])
 
     def head(self) -> Job | None:
         """The job to start next: of a tenant over its share, one still in time."""
