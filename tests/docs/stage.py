@@ -57,9 +57,7 @@ class Stage:
         self._running: list[subprocess.Popen[Any]] = []
         self._driver: subprocess.Popen[str] | None = None
         self._env = self._environment()
-        venv = folder / ".venv"
-        venv.mkdir()
-        (venv / "bin").symlink_to(Path(sys.executable).parent)
+        (folder / ".venv").symlink_to(sys.prefix)
         for name in ("examples", "benchmarks"):
             (folder / name).symlink_to(ROOT / name)
         # Pages write into it.
