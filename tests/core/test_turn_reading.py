@@ -2,7 +2,7 @@
 
 from headway.core.config import QueueConfig
 from headway.core.job import JobSpec
-from headway.core.turn import Turn
+from headway.core.turn import Turn, read_to
 from tests.core.machine import Machine
 
 
@@ -31,9 +31,9 @@ def test_what_came_while_the_store_was_read_takes_its_place() -> None:
     seqs += machine.put("q", JobSpec())
     seqs += machine.put("q", JobSpec())
     assert turn.beyond is not None
-    turn.read_to(turn.beyond[0][:3])
+    read_to(turn, turn.beyond[0][:3])
     assert [row[2] for row in turn.beyond or ()] == seqs[2:]
-    turn.read_to(None)
+    read_to(turn, None)
     assert not turn.beyond
     assert turn.count == 3
     assert [job.seq for job in machine.run(10)] == seqs
@@ -44,6 +44,6 @@ def test_one_that_has_left_meanwhile_does_not_come_back() -> None:
     turn, seqs = _turn(machine)
     (gone,) = machine.put("q", JobSpec())
     turn.remove(machine.partition.book.jobs[gone])
-    turn.read_to(None)
+    read_to(turn, None)
     assert [row[2] for row in turn.rows] == seqs
     assert turn.count == 1

@@ -19,7 +19,7 @@ from headway.core.queue import Queue
 from headway.core.restore import held_so_far
 from headway.core.rules import Rules
 from headway.core.states import DEAD, READY, SCHEDULED
-from headway.core.turn import NOTHING_READ, Position, Turn, name_of
+from headway.core.turn import NOTHING_READ, Position, Turn, name_of, read_to
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ def take_in(book: Book, command: Fetched, now_ms: int) -> None:
 def _take_turn(book: Book, turn: Turn, command: Fetched, now_ms: int) -> None:
     queue = turn.strand.lane.queue
     # Set first: what comes now is to be seen.
-    turn.read_to(None if command.is_end else _position(queue.rules, command.jobs[-1]))
+    read_to(turn, None if command.is_end else _position(queue.rules, command.jobs[-1]))
     for job in command.jobs:
         _place(book, job, now_ms, turn)
     turn.seat_at(turn.strand.now(now_ms))
@@ -153,7 +153,7 @@ def _take_group(
         return
     if not is_whole:
         cold.is_clean &= not command.is_full
-    turn.read_to(None if is_whole else _position(queue.rules, jobs[-1]))
+    read_to(turn, None if is_whole else _position(queue.rules, jobs[-1]))
     for job in jobs:
         _place(book, job, now_ms, turn)
     turn.seat_at(turn.strand.now(now_ms))

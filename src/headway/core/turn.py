@@ -114,15 +114,6 @@ class Turn:
         if shared.is_bounded:
             shared.grown[self] = None
 
-    def read_to(self, cut: Position | None) -> None:
-        """Memory holds all up to there, with what has come since it was read."""
-        self.cut = cut
-        beyond, self.beyond = self.beyond, None
-        for row in beyond or ():
-            if row[3].turn is self:
-                self.count -= 1
-                self.add(row[:2], row[3])
-
     def head(self) -> Job | None:
         """The job to start next: of a tenant over its share, one still in time."""
         row = _first_row(self.rows, self)
@@ -229,6 +220,16 @@ class Turn:
     def unpark(self, now_ms: int) -> None:
         self.parked_on = None
         self.seat_at(self.strand.now(now_ms))
+
+
+def read_to(turn: Turn, cut: Position | None) -> None:
+    """Memory holds all up to there, with what has come since it was read."""
+    turn.cut = cut
+    beyond, turn.beyond = turn.beyond, None
+    for row in beyond or ():
+        if row[3].turn is turn:
+            turn.count -= 1
+            turn.add(row[:2], row[3])
 
 
 def name_of(turn: Turn) -> bytes:
