@@ -34,7 +34,7 @@ def test_lines_come_from_stdin_and_known_keys_are_told(call: Call) -> None:
     arguments = ("enqueue", "keyed", "--lines", "-")
     assert call(*arguments, given=given).stdout == "2 jobs sent to keyed\n"
     done = call(*arguments, "--json", given=given)
-    assert json.loads(done.stdout) == {"jobs": 2, "duplicates": 2}
+    assert json.loads(done.stdout) == {"jobs": 2, "duplicates": 2, "shed": 0}
 
 
 def test_a_line_that_is_no_job_is_named_and_what_was_taken(
