@@ -87,12 +87,12 @@ def show(remote: Remote, name: str) -> Shown:
 @click.argument("name")
 @click.option("--slo", type=duration, help="How long jobs may wait to start.")
 @click.option("--slos", type=duration, multiple=True, help="Other promises to keep.")
-@click.option("--max-length", type=int, help="Jobs beyond it are refused.")
+@click.option("--max-length", type=int, help="There is no room for jobs beyond it.")
 @click.option(
     "--when-full",
     type=click.Choice(["refuse", "wait", "shed"]),
-    help="Whether they are at once, or a few seconds later if there is no room then, "
-    "or are accepted as dead letters.",
+    help="What becomes of those: refused at once, or after a few seconds without room, "
+    "or accepted as dead letters.",
 )
 @click.option("--limit", "limits", type=limit, multiple=True, help=LIMITS)
 @click.option("--retry", type=retry, help=RETRIES)
