@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.figure import Figure
 from benchmarks.owner import BATCH, PAYLOAD, Bench
 from headway.core.commands import Ack, Enqueue, Lease
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime.owner import Ask, Owner
 from headway.runtime.views import Handed
 from headway.store.sqlite.store import SqliteStore

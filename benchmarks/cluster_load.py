@@ -15,7 +15,7 @@ import msgspec
 
 from headway.client.awaited import AsyncClient
 from headway.client.errors import Unreachable
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.wire.work import Leased
 
 TICK_S: Final = 0.02

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from headway.core.commands import Command, SetTenant
 from headway.core.config import Concurrency, QueueConfig, Rate, Shares
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.windows import Window, WindowSet
 
 PAYLOAD = b"x" * 200

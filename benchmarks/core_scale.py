@@ -19,8 +19,9 @@ from benchmarks.core_cases import CASES, ONE, Case
 from benchmarks.figure import Figure
 from benchmarks.timers import resident_bytes
 from headway.core.commands import Ack, Command, Configure, Enqueue, Granted, Lease
-from headway.core.job import Job, JobSpec
+from headway.core.job import Job
 from headway.core.partition import Partition
+from headway.core.spec import JobSpec
 
 BATCH = 100
 JOBS = 10_000

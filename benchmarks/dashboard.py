@@ -29,7 +29,7 @@ from benchmarks.http import ADDRESS, READY_S, SERVE
 from benchmarks.processes import started, wait_for_line
 from headway.core.commands import Configure, Enqueue
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime.owner import Ask, Owner
 from headway.server.settings import STORE
 from headway.store.sqlite.store import SqliteStore

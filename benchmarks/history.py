@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from headway.core import events
+from headway.runtime.forms import Chapter, Counts
 from headway.runtime.journal import CHECKPOINT_FACT, READER_FACT
-from headway.runtime.records import Chapter, Counts, encode, pack_name
+from headway.runtime.records import encode, pack_name
 from headway.runtime.retention import Reader
 from headway.store.port import Batch, Segment
 from headway.store.sqlite.store import SqliteStore

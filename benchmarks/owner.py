@@ -17,8 +17,9 @@ import apsw
 from benchmarks.figure import Figure
 from headway.core.commands import Ack, Configure, Enqueue, Lease
 from headway.core.config import Concurrency, Limit, QueueConfig, Rate
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime.clock import Clock
+from headway.runtime.collector import settle
 from headway.runtime.owner import Ask, Owner
 from headway.runtime.views import Handed
 from headway.store.port import Store
@@ -103,6 +104,7 @@ def _cycles(
             more = [spec for _ in range(10) for spec in next(batches)]
             bench.ask(Enqueue("q", more))
         work = list(itertools.islice(batches, jobs // BATCH))
+        settle()  # as a server does
         cycle = _one_by_one if has_one_caller else together
         began_s, cpu_s = time.perf_counter(), time.process_time()
         cycle(bench, work)

@@ -20,6 +20,8 @@ from rich.table import Table
 
 from benchmarks import http_chart
 from benchmarks.figure import Figure, shown
+from headway import compiled
+from headway.compiled.build import CannotCompile, build
 from tools import provenance
 
 MODULES = (
@@ -62,11 +64,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def report(names: Sequence[str]) -> int:
     """Measures, prints, and keeps the result if all were measured."""
+    core = compile_first()
     found = [figure for name in names or MODULES for figure in measure(name)]
     origin = {
         "date": str(datetime.datetime.now(datetime.UTC).date()),  # noqa: TID251
         "commit": provenance.commit(),
-        "machine": provenance.machine(),
+        "machine": f"{provenance.machine()}, core {core}",
     }
     # In a log, lines may be as long as the notes.
     console = Console(width=None if sys.stdout.isatty() else 200)
@@ -77,6 +80,21 @@ def report(names: Sequence[str]) -> int:
     if bad:
         console.print(f"out of bounds: {', '.join(bad)}", style="bold red")
     return 1 if bad else 0
+
+
+def compile_first() -> str:
+    """Measured is what somebody who cares for speed would run; says which it is."""
+    place = compiled.folder()
+    if place is None:
+        return "interpreted"
+    if compiled.is_fresh(place):
+        return "compiled"
+    try:
+        build(place, lambda text: print(f"compiling {text} ...", file=sys.stderr))
+    except CannotCompile as error:
+        print(f"interpreted: {error}", file=sys.stderr)
+        return "interpreted"
+    return "compiled"
 
 
 def measure(name: str) -> list[Figure]:

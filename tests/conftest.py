@@ -5,11 +5,17 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from headway import compiled
 from tests.postgres import shared
 
 # How long an example takes is no matter of right or wrong, on a busy machine least.
 settings.register_profile("headway", deadline=None)
 settings.load_profile("headway")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if compiled.is_used() and item.get_closest_marker("interpreted"):
+        pytest.skip("changes a module from outside, and it is compiled")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 FILE = Path("constraints.txt")
 HEADER = "# Exact versions for every install. Written by `make constraints`.\n"
-NOT_PINNED = ("headway", "setuptools", "wheel")
+NOT_PINNED = ("headway", "wheel")
 
 
 def main() -> None:

@@ -8,6 +8,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from headway import compiled
+
 if TYPE_CHECKING:
     from headway.client.errors import Unreachable
     from headway.core.config import Concurrency, QueueConfig, Rate, Shares
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from headway.runtime.views import LeasedJob
     from headway.worker.app import App
     from headway.worker.outcomes import Bury, Retry, current_job, wait_for
+
+compiled.use()
 
 _PLACES = {
     "client.errors": ("Unreachable",),

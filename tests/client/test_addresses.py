@@ -17,7 +17,7 @@ from headway.client.awaited import AsyncClient
 from headway.client.blocking import Client
 from headway.client.origin import Origins
 from headway.core.errors import BadValue
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from tests.client.test_client import counts, losing
 from tests.server.process import Served
 

@@ -17,7 +17,7 @@ from headway.client.blocking import Client
 from headway.client.errors import Refused
 from headway.client.origin import Origin
 from headway.core.errors import BadValue, IdempotencyConflict, QueueFull, RuleBroken
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.wire.work import Failure
 from tests.server.process import PATIENCE_S, Serve, Served, make_token
 

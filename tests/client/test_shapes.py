@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from headway.client import calls
 from headway.core.config import Concurrency, QueueConfig, Rate, Shares
-from headway.core.job import JobSpec
 from headway.core.retry import Delays, Exponential, Fixed, GiveUp
+from headway.core.spec import JobSpec
 from headway.core.windows import Window, WindowSet
 from headway.server.rules import config_of
 from headway.server.shapes import spec_of

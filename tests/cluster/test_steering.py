@@ -61,8 +61,8 @@ def test_a_cluster_is_seen_and_a_node_drained_from_any_other(
             assert each["started_ms"] >= before_ms - 60_000
         assert node.ask("GET", "/v1/nodes").json["told_by"] == node.name
     cluster.until(lambda: of_node(two)["partitions"] == 1)
-    queue = queue_in(cluster, "p1")
     before = partitions(one)
+    queue = queue_in(cluster, "p1")
     cluster.until(lambda: partitions(one)["p1"]["queues"] > before["p1"]["queues"])
     enqueue(cluster, two, queue, "first")
 

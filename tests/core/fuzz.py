@@ -40,8 +40,9 @@ from headway.core.commands import (
     Wait,
 )
 from headway.core.errors import LeaseLost, RuleBroken
-from headway.core.job import Job, JobSpec
+from headway.core.job import Job
 from headway.core.partition import Partition
+from headway.core.spec import JobSpec
 from headway.core.states import JobState
 from tests.core.fuzz_rules import (
     KINDS,

@@ -11,8 +11,8 @@ from headway.core.config import (
     WhenFull,
 )
 from headway.core.cron import Missed, Schedule
-from headway.core.job import JobSpec
 from headway.core.retry import Delays, Exponential, Fixed, GiveUp, Retry, WithPayload
+from headway.core.spec import JobSpec
 from headway.core.windows import Window, WindowSet
 
 QUEUES = ("fair", "time", "priority", "plain")

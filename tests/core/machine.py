@@ -18,8 +18,9 @@ from headway.core.commands import (
     Tick,
 )
 from headway.core.config import QueueConfig
-from headway.core.job import Job, JobSpec
+from headway.core.job import Job
 from headway.core.partition import Partition
+from headway.core.spec import JobSpec
 
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS

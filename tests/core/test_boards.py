@@ -4,8 +4,8 @@ from itertools import combinations
 
 from headway.core.commands import Configure, Enqueue, Granted, Lease
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
 from headway.core.partition import BOARDS_MAX, Partition
+from headway.core.spec import JobSpec
 
 NAMES = [f"q{number}" for number in range(30)]
 

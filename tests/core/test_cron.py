@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headway.core import defaults
 from headway.core.cron import Missed, Schedule, next_tick_ms, ticks_due
 from headway.core.errors import BadValue
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 
 LONDON = "Europe/London"
 

@@ -10,7 +10,8 @@ from headway.core.commands import Configure, Judge, SetKind, SetTenant, Verdict
 from headway.core.config import Concurrency, QueueConfig
 from headway.core.delivery import Delivery, Limited, check
 from headway.core.entitlement import Ledger
-from headway.core.job import Job, JobSpec
+from headway.core.job import Job
+from headway.core.spec import JobSpec
 from headway.core.turn import Turn
 from headway.core.windows import Window, WindowSet
 from tests.core.machine import MINUTE_MS, Machine
@@ -87,6 +88,7 @@ def made(case: Case) -> tuple[Machine, Turn, Job]:
     return machine, turn, job
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "case", CASES, ids=lambda case: "".join(map(str, map(int, case)))
 )
@@ -110,6 +112,7 @@ def test_an_empty_turn_is_gone() -> None:
     assert check(turn, None, Ledger(), machine.now_ms) is Delivery.GONE
 
 
+@pytest.mark.interpreted
 def test_a_job_without_a_tenant_is_never_over_its_share() -> None:
     machine = Machine(QueueConfig(name="q"))
     machine.put("q", JobSpec())

@@ -14,7 +14,7 @@ from headway.core.commands import (
     SetTenant,
 )
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from tests.core.machine import Machine
 
 QUEUE = QueueConfig(name="q")

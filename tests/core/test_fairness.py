@@ -17,7 +17,8 @@ from headway.core.commands import (
     SetTenant,
 )
 from headway.core.config import FairBy, QueueConfig
-from headway.core.job import Job, JobSpec
+from headway.core.job import Job
+from headway.core.spec import JobSpec
 from tests.core.machine import MINUTE_MS, Machine, specs
 
 QUEUE = QueueConfig(name="q", lease_ms=60 * MINUTE_MS)

@@ -21,7 +21,7 @@ from headway.core.commands import (
 )
 from headway.core.config import Concurrency, Order, QueueConfig, Rate, Shares
 from headway.core.errors import IdempotencyConflict
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.windows import Window, WindowSet
 from tests.core.machine import MINUTE_MS, Machine, specs
 

@@ -14,7 +14,7 @@ from headway.core.commands import (
 )
 from headway.core.config import Concurrency, Order, QueueConfig, Rate, Shares
 from headway.core.errors import BadValue
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.windows import Window, WindowSet
 from tests.core.machine import MINUTE_MS, Machine, specs
 
@@ -193,6 +193,7 @@ def test_idle_turns_are_dropped_oldest_first() -> None:
     assert "t2999" in lane.tenancies
 
 
+@pytest.mark.interpreted
 def test_idle_turns_are_dropped_though_the_lane_is_never_empty(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

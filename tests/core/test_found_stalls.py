@@ -13,7 +13,7 @@ from headway.core.commands import (
     Verdict,
 )
 from headway.core.config import Concurrency, Order, QueueConfig, Shares
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.windows import Window, WindowSet
 from tests.core.machine import MINUTE_MS, Machine, specs
 

@@ -16,7 +16,7 @@ from headway.core.commands import (
     SetTenant,
 )
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.windows import Window, WindowSet
 from tests.core.machine import MINUTE_MS, Machine, specs
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from headway.core.commands import Accepted, Ack, Enqueue
 from headway.core.config import QueueConfig
 from headway.core.errors import IdempotencyConflict
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from tests.core.machine import Machine
 
 WINDOW_MS = 10_000

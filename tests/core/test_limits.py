@@ -22,8 +22,9 @@ from headway.core.commands import (
 )
 from headway.core.config import Concurrency, Limit, QueueConfig, Rate, Shares
 from headway.core.errors import NoShare
-from headway.core.job import Job, JobSpec
+from headway.core.job import Job
 from headway.core.shares import shares_of
+from headway.core.spec import JobSpec
 from tests.core.machine import MINUTE_MS, START_MS, Machine, specs
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from headway.core.commands import Ack, Nack, Release
 from headway.core.config import Concurrency, Order, QueueConfig
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from tests.core.machine import MINUTE_MS, START_MS, Machine
 
 TABLE = [

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.core.commands import Ack, Enqueue, Lease
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from tests.core.drain import drain
 from tests.core.fuzz import VERBS, Fuzz, Step
 

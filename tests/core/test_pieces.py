@@ -2,8 +2,8 @@
 
 from headway.core.commands import Ack, Configure, Enqueue, Granted, Lease, SetKind
 from headway.core.config import Concurrency, QueueConfig
-from headway.core.job import JobSpec
 from headway.core.partition import Partition
+from headway.core.spec import JobSpec
 
 TENANTS = 3_000
 

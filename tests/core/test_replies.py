@@ -16,8 +16,9 @@ from headway.core.commands import (
 )
 from headway.core.config import QueueConfig
 from headway.core.errors import BadValue, RepliesFull, WrongState
-from headway.core.job import Job, JobSpec
+from headway.core.job import Job
 from headway.core.retry import GiveUp
+from headway.core.spec import JobSpec
 from headway.core.states import JobState
 from tests.core.machine import Machine
 

@@ -18,8 +18,9 @@ from headway.core.commands import (
 from headway.core.config import Concurrency, QueueConfig
 from headway.core.defaults import ERRORS_KEPT
 from headway.core.errors import LeaseLost, UnknownJob, WrongState
-from headway.core.job import Job, JobSpec
+from headway.core.job import Job
 from headway.core.retry import Delays, Fixed, GiveUp, WithPayload
+from headway.core.spec import JobSpec
 from headway.core.states import JobState
 from tests.core.machine import MINUTE_MS, Machine
 

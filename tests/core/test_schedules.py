@@ -10,7 +10,7 @@ from headway.core.commands import Changed, DropSchedule, Hold, PutSchedule, SetH
 from headway.core.config import QueueConfig
 from headway.core.cron import Missed, Schedule
 from headway.core.errors import UnknownQueue
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from tests.core.machine import MINUTE_MS, START_MS, Machine
 
 QUEUE = QueueConfig(name="q")

@@ -10,7 +10,7 @@ from headway.core import events
 from headway.core.commands import Accepted, Cancel, Enqueue, Redrive
 from headway.core.config import QueueConfig, WhenFull
 from headway.core.errors import QueueFull
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.states import JobState
 from tests.core.machine import Machine
 

@@ -4,26 +4,10 @@ from random import Random
 
 import pytest
 
-from headway.core.shelf import DUE, FRESH, NEVER, OFF, Shelf
+from headway.core.shelf import DUE, FRESH, NEVER, Member, Shelf
 
 
-class Standing:
-    """A member that stays where it is put."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.home: Shelf | None = None
-        self.seat = OFF
-        self.rank = -1
-        self.aim = -1
-        self.mark = -1
-        self.call = NEVER
-
-    def come_due(self, now_ms: int) -> None:
-        raise AssertionError("no aim was set")
-
-
-def first_of(members: list[Standing]) -> Standing | None:
+def first_of(members: list[Member]) -> Member | None:
     """By looking at everyone: those due before the fresh, the lowest rank first."""
     seated = [member for member in members if member.home is not None]
     return min(seated, key=lambda m: (-m.seat, m.rank, m.number), default=None)
@@ -33,8 +17,8 @@ def first_of(members: list[Standing]) -> Standing | None:
 def test_nobody_is_lost_when_stale_entries_are_dropped(seed: int) -> None:
     """Invariant 29: a tenant whose place was lost would never start again."""
     random = Random(seed)
-    shelf = Shelf()
-    members = [Standing(number) for number in range(6)]
+    shelf: Shelf[Member] = Shelf(0)
+    members = [Member(number) for number in range(6)]
     # Nobody asks for the first meanwhile, so stale entries pile up.
     for _ in range(random.randrange(130, 400)):
         seat = random.choice((FRESH, DUE))

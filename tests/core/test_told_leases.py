@@ -6,8 +6,8 @@ from headway.core import events
 from headway.core.commands import Ack, Cancel, Nack, Release, Reply, SetTenant, Wait
 from headway.core.config import QueueConfig
 from headway.core.facts import QueueFact, TenantFact
-from headway.core.job import JobSpec
 from headway.core.retry import Fixed
+from headway.core.spec import JobSpec
 from tests.core.machine import Machine
 
 QUEUE = QueueConfig(name="q", lease_ms=10_000, retry=Fixed(delay_ms=0))

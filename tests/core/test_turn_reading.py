@@ -1,7 +1,7 @@
 """What comes to a turn of which memory holds the first part only."""
 
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.turn import Turn, read_to
 from tests.core.machine import Machine
 

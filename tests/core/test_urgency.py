@@ -6,8 +6,8 @@ import pytest
 
 from headway.core.commands import Configure, Enqueue, Granted, Hold, Lease, SetHold
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
 from headway.core.partition import Partition
+from headway.core.spec import JobSpec
 from headway.core.urgency import Urgent
 
 SLOS_MS = (1_000, 5_000, 60_000)

@@ -5,7 +5,7 @@ import pytest
 from headway.core.commands import Command, Hold, Nack, SetHold, SetKind, SetTenant, Wait
 from headway.core.config import Concurrency, QueueConfig, Rate
 from headway.core.errors import UnknownJob
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.states import JobState
 from headway.core.why import Rule, Why, why
 from headway.core.windows import Window, WindowSet

@@ -2,7 +2,7 @@
 
 from headway.core.commands import Changed, Granted, Lease, Withdraw
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from tests.core.machine import MINUTE_MS, Machine
 
 

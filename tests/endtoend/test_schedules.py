@@ -12,7 +12,7 @@ import pytest
 import headway
 from headway.core import events
 from headway.core.cron import Missed, Schedule
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.server.settings import STORE
 from tests.endtoend.account import read
 from tests.worker.places import ServedPlace, until

@@ -15,14 +15,9 @@ from headway.core.partition import Partition
 from headway.core.states import JobState
 from headway.core.turn import Turn
 from headway.runtime import owner, recovery, scanning
+from headway.runtime.forms import Heading
 from headway.runtime.journal import Journal
-from headway.runtime.records import (
-    Heading,
-    encode,
-    unpack_chapter,
-    unpack_heading,
-    unpack_job,
-)
+from headway.runtime.records import encode, unpack_chapter, unpack_heading, unpack_job
 from headway.sim.faults.clock import StoreClock
 from headway.store.memory import MemoryDisk, MemoryStore
 from headway.store.port import HELD, Batch, Segment

@@ -53,6 +53,7 @@ def first_failure(plant: Plant) -> Result | None:
         return next((result for result in results if result.code != OK), None)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("plant", "codes", "text"),
     PLANTED,

@@ -19,7 +19,7 @@ from headway.core.commands import (
     Wait,
 )
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime.clock import Clock
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.owner import Owner

@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,7 @@ def test_the_image_installs_the_checkout_and_runs_as_nobody_special() -> None:
     text = (DEPLOY / "Dockerfile").read_text()
     steps = re.findall(r"^([A-Z]+) ", text, re.MULTILINE)
     assert steps[0] == "FROM"
-    assert "'.[postgres]'" in text
+    assert "'.[postgres,compile]'" in text
     assert re.search(r"^USER 10001:10001$", text, re.MULTILINE)
     assert "/readyz" in text[text.index("HEALTHCHECK") :]
     command = json.loads(re.findall(r"^CMD (\[.+\])$", text, re.MULTILINE)[-1])
@@ -148,6 +149,11 @@ def test_the_image_installs_the_checkout_and_runs_as_nobody_special() -> None:
         for name in source.split():
             assert (ROOT / name).exists(), name
             assert f"!{name}" in kept, name
+    # A wheel that is built in there takes files from outside of the package, too.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    for source in wheel["force-include"]:
+        assert f"COPY {source} ./{source}" in text, source
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: str(unit.name))

@@ -16,7 +16,7 @@ import pytest
 
 from headway.core.commands import Accepted, Configure, Enqueue, Lease
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime.clock import Clock
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.owner import Ask, Owner, Reply

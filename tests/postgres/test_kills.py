@@ -13,7 +13,7 @@ import pytest
 
 from headway.core.commands import Accepted, Ack, Configure, Enqueue, Lease
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime.errors import RuntimeFailure
 from headway.runtime.owner import Ask
 from headway.runtime.tenure import Tenure

@@ -2,10 +2,10 @@
 
 from typing import TypeVar
 
+from headway.core.bounds import Bounds
 from headway.core.commands import Accepted, Ack, Configure, Enqueue, Lease, Nack
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
-from headway.core.memory import Bounds
+from headway.core.spec import JobSpec
 from headway.runtime.owner import Ask, Owner, Reply
 from headway.runtime.retention import Retention
 from headway.runtime.views import (

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from headway.core.bounds import Bounds
 from headway.core.capacity import Wanted
 from headway.core.commands import Ack, Configure, Enqueue, Lease
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
-from headway.core.memory import Bounds
+from headway.core.spec import JobSpec
 from headway.runtime.measures import LaneMeasures, Measures, QueueMeasures
 from headway.runtime.owner import Ask, Owner
 from headway.runtime.views import Autoscale, Handed, LeasedJob, Measure

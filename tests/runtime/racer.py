@@ -13,7 +13,7 @@ import apsw
 import msgspec
 
 from headway.core.commands import Accepted, Enqueue
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime.clock import Clock
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.owner import Owner

@@ -1,9 +1,9 @@
 """Owners of one place, one after another or side by side, asked by hand."""
 
+from headway.core.bounds import Bounds
 from headway.core.commands import Accepted, Ack, Configure, Enqueue, Lease
 from headway.core.config import Limit, Order, QueueConfig
-from headway.core.job import JobSpec
-from headway.core.memory import Bounds
+from headway.core.spec import JobSpec
 from headway.core.turn import Turn
 from headway.runtime.owner import Ask, Owner
 from headway.runtime.views import Handed, LeasedJob

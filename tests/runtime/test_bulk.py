@@ -23,7 +23,7 @@ from headway.core.commands import (
 from headway.core.commands import Reply as Answered
 from headway.core.config import Concurrency, Order, QueueConfig
 from headway.core.errors import TooManyBulks, UnknownBulk, UnknownQueue
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime import verify
 from headway.runtime.bulk import BulkList, ListBulks
 from headway.runtime.owner import Owner

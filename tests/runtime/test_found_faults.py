@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from headway.core.bounds import Bounds
 from headway.core.commands import (
     Ack,
     Configure,
@@ -18,8 +19,7 @@ from headway.core.commands import (
     Wait,
 )
 from headway.core.config import Concurrency, Limit, Order, QueueConfig, Rate
-from headway.core.job import JobSpec
-from headway.core.memory import Bounds
+from headway.core.spec import JobSpec
 from headway.runtime.clock import Clock
 from headway.runtime.owner import Ask, Owner
 from headway.runtime.views import Handed, LeasedJob

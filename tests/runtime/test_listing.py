@@ -17,7 +17,7 @@ from headway.core.commands import (
 from headway.core.config import Concurrency, QueueConfig, Rate
 from headway.core.cron import Schedule
 from headway.core.errors import BadValue, UnknownQueue
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.states import JobState
 from headway.runtime import frames, listing
 from headway.runtime.listing import (

@@ -7,6 +7,7 @@ import pytest
 
 import headway
 from headway.core import events
+from headway.core.bounds import Bounds
 from headway.core.commands import (
     Cancel,
     Decision,
@@ -20,9 +21,9 @@ from headway.core.commands import (
 from headway.core.config import Concurrency, QueueConfig, Shares
 from headway.core.cron import Schedule
 from headway.core.errors import RuleBroken
-from headway.core.job import Job, JobSpec
-from headway.core.memory import Bounds
+from headway.core.job import Job
 from headway.core.retry import Fixed
+from headway.core.spec import JobSpec
 from headway.runtime import meter as meters
 from headway.runtime.frames import pack, unpack
 from headway.runtime.measures import DURATIONS_MS
@@ -191,10 +192,11 @@ def test_commits_batches_ticks_and_replies_are_counted() -> None:
     assert told.jobs_in_memory == 4
 
 
+@pytest.mark.interpreted
 def test_lanes_beyond_the_bound_share_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meters, "LANES_MAX", 3)
     meter = Meter()
-    jobs = {1: Job(1, JobSpec(), "q", 1, 0, 0, 1, 1, 0, 0)}
+    jobs = {1: Job(1, JobSpec(), "q", 0)}
     happened = [
         events.Enqueued(0, 1, 0, f"q{n % 5}", 1_000, "", "", 0, 0, 1) for n in range(10)
     ]

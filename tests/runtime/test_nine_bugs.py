@@ -7,6 +7,7 @@ docs/decisions/0007-memory.md says what rules each one out.
 import msgspec
 import pytest
 
+from headway.core.bounds import Bounds
 from headway.core.commands import (
     Ack,
     Cancel,
@@ -18,8 +19,7 @@ from headway.core.commands import (
     Tick,
 )
 from headway.core.config import Concurrency, Limit, Order, Rate
-from headway.core.job import JobSpec
-from headway.core.memory import Bounds
+from headway.core.spec import JobSpec
 from headway.core.turn import ROWS_NOTED
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.reading import TURNS_AT_ONCE

@@ -2,6 +2,7 @@
 
 import pytest
 
+from headway.core.bounds import Bounds
 from headway.core.commands import (
     Cancel,
     Changed,
@@ -9,7 +10,6 @@ from headway.core.commands import (
     Redrive,
 )
 from headway.core.errors import HistoryDropped, UnknownJob
-from headway.core.memory import Bounds
 from headway.runtime import journal
 from headway.runtime.retention import Retention
 from headway.runtime.views import (

@@ -2,6 +2,7 @@
 
 import pytest
 
+from headway.core.bounds import Bounds
 from headway.core.capacity import LaneFigures, QueueFigures
 from headway.core.commands import (
     Configure,
@@ -15,8 +16,7 @@ from headway.core.commands import (
 )
 from headway.core.config import Concurrency, QueueConfig
 from headway.core.errors import BadValue, UnknownQueue
-from headway.core.job import JobSpec
-from headway.core.memory import Bounds
+from headway.core.spec import JobSpec
 from headway.runtime import frames
 from headway.runtime.folding import LANES_MAX, folded
 from headway.runtime.listing import JobList, ListRunning

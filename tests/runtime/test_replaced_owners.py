@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from headway.core.commands import Ack, Cancel, Enqueue, Lease, Nack, Purge, Tick
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime import verify
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.owner import Ask

@@ -8,7 +8,7 @@ must be as it was, and everything the models check must hold on both sides of it
 import pytest
 
 from headway.core import bulk as bulk_records
-from headway.core.memory import Bounds
+from headway.core.bounds import Bounds
 from headway.runtime import bulk
 from tests.core.drain import drain
 from tests.core.test_partition_properties import CROWDED, WEIGHTS, story

@@ -23,8 +23,8 @@ from headway.core.commands import (
 )
 from headway.core.defaults import RESULT_BYTES_MAX
 from headway.core.errors import BadValue, NoResult
-from headway.core.job import JobSpec
 from headway.core.results import Result
+from headway.core.spec import JobSpec
 from headway.core.states import JobState
 from headway.runtime import results
 from headway.runtime.results import Ended, EndWatch, Watch

@@ -13,7 +13,7 @@ from headway.core.commands import (
     SetKind,
     SetTenant,
 )
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime.owner import Ask
 from headway.runtime.views import Handed
 from tests.runtime.desk import Desk

@@ -11,7 +11,8 @@ import pytest
 import headway
 from headway.core.results import Outcome
 from headway.core.states import JobState
-from headway.runtime.records import Body, Change, Chapter, Counts, encode
+from headway.runtime.forms import Body, Change, Chapter, Counts
+from headway.runtime.records import encode
 from headway.runtime.verify import Verification, problems
 from headway.store.memory import MemoryDisk
 from headway.store.port import DEAD, HELD, SCHEDULED, Batch, Fact

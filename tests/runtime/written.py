@@ -1,13 +1,12 @@
 """A partition whose every decision is written, and that can be begun anew from that."""
 
 from collections.abc import Sequence
+from typing import Any
 
-import msgspec
-
+from headway.core.bounds import Bounds
 from headway.core.bulk import BulkState, BulkVerb, Filter
 from headway.core.commands import Command, Decision, Nack, StartBulk, StopBulk
 from headway.core.job import Job
-from headway.core.memory import Bounds
 from headway.core.states import JobState
 from headway.runtime.clock import Clock
 from headway.runtime.owner import Owner
@@ -30,6 +29,24 @@ class FixedClock(Clock):
         return self._now_ms
 
 
+class Recorded:
+    """A partition, and what it has decided: a compiled one can't be told to say it."""
+
+    def __init__(self, partition: Any, decisions: list[Decision]) -> None:
+        vars(self).update(_partition=partition, _decisions=decisions)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._partition, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._partition, name, value)
+
+    def decide(self, commands: Sequence[Command], now_ms: int) -> Decision:
+        decision: Decision = self._partition.decide(commands, now_ms)
+        self._decisions.append(decision)
+        return decision
+
+
 class Written:
     """Stands in for a partition: what it decides is committed before it is told."""
 
@@ -38,14 +55,8 @@ class Written:
         self.store = MemoryStore(disk)
         self.owner = Owner(self.store, bounds)
         self.decisions: list[Decision] = []
-        decide = self.owner.partition.decide
-
-        def recorded(commands: Sequence[Command], now_ms: int) -> Decision:
-            decision = decide(commands, now_ms)
-            self.decisions.append(decision)
-            return decision
-
-        self.owner.partition.decide = recorded  # type: ignore[method-assign]
+        partition: Any = Recorded(self.owner.partition, self.decisions)
+        self.owner.partition = partition
         self.owner.take_over(FixedClock(now_ms))
         self.book = self.owner.partition.book
 
@@ -169,7 +180,11 @@ def snapshot(jobs: dict[int, Job]) -> dict[int, bytes]:
 
     Held time is told by other clocks after a restart; the models check what it comes to.
     """
-    return {
-        seq: pack_change(msgspec.structs.replace(job, credit_ms=0))
-        for seq, job in sorted(jobs.items())
-    }
+    return {seq: _change_of(job) for seq, job in sorted(jobs.items())}
+
+
+def _change_of(job: Job) -> bytes:
+    credit_ms, job.credit_ms = job.credit_ms, 0
+    change = pack_change(job)
+    job.credit_ms = credit_ms
+    return change

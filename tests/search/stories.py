@@ -4,7 +4,8 @@ from typing import Any
 
 from headway.core import events
 from headway.core.events import AnyEvent
-from headway.runtime.records import Chapter, encode
+from headway.runtime.forms import Chapter
+from headway.runtime.records import encode
 from headway.store.memory import MemoryStore
 from headway.store.port import Segment
 from tests.core.test_partition_properties import CROWDED, WEIGHTS, story

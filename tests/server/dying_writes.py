@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime.door import Door
 from headway.runtime.verify import problems
 from headway.runtime.views import Count

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from headway.core.commands import Configure, Enqueue, Lease, Nack
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime.door import Door
 from headway.runtime.views import Count
 from headway.server.desk import Desk

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from headway.cli.main import headway as main
 from headway.client.blocking import Client
 from headway.core.errors import BadValue
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.server.guard import Guard
 from headway.server.http.message import Request
 from headway.server.problems import Refused

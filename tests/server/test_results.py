@@ -9,7 +9,7 @@ import pytest
 
 from headway.core.commands import Configure, Enqueue
 from headway.core.config import QueueConfig
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.states import JobState
 from headway.runtime.results import Watch
 from headway.runtime.service import Service

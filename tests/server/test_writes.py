@@ -15,8 +15,8 @@ import pytest
 from headway.core.commands import Configure, PublishWrite, TakeIn, WritePart
 from headway.core.config import QueueConfig
 from headway.core.errors import QueueFull
-from headway.core.job import JobSpec
 from headway.core.partition import Partition
+from headway.core.spec import JobSpec
 from headway.core.write import WriteState, WriteView
 from headway.runtime.door import Door
 from headway.server.problems import Refused

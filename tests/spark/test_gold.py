@@ -107,7 +107,10 @@ WEIGHTS = [
 ]
 
 
-@pytest.mark.parametrize("cuts", [(10,), (3, 10)], ids=["whole", "cut"])
+WHOLE = pytest.param((10,), marks=pytest.mark.long, id="whole")
+
+
+@pytest.mark.parametrize("cuts", [WHOLE, pytest.param((3, 10), id="cut")])
 def test_a_weight_holds_until_another_is_told(
     spark: Any, tmp_path: Path, cuts: tuple[int, ...]
 ) -> None:

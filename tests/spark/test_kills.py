@@ -40,10 +40,8 @@ def steps_of(spark: Any, served: Served, lake: Path) -> list[str]:
     return steps
 
 
-OTHERS = [pytest.param(place, marks=pytest.mark.long) for place in (0.1, 0.5, 0.97)]
-
-
-@pytest.mark.parametrize("place", [0.9, *OTHERS])
+@pytest.mark.long
+@pytest.mark.parametrize("place", [0.1, 0.5, 0.9, 0.97])
 def test_a_run_that_died_is_made_good(
     spark: Any, served: Served, tmp_path: Path, place: float
 ) -> None:

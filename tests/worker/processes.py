@@ -7,7 +7,7 @@ from subprocess import Popen
 from typing import Any
 
 import headway
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from tests.worker.places import Place
 
 Start = Callable[..., Popen[bytes]]

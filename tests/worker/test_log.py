@@ -14,7 +14,7 @@ import pytest
 
 import headway
 from headway import testing
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.wire.work import Leased
 from headway.worker.log import JobFields, JsonLines, TextLines
 from tests.server.process import command

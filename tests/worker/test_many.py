@@ -12,7 +12,7 @@ import headway
 from headway import testing
 from headway.client.errors import Unreachable
 from headway.core.errors import BadValue, QueueFull
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.wire.values import BATCH_MAX
 from headway.worker import many
 from headway.worker.many import EnqueuedMany, EnqueueFailed

@@ -153,7 +153,7 @@ import sys
 
 def test_loaded():
     loaded = {name for name in sys.modules if name.split(".")[0] == "headway"}
-    assert loaded == {"headway", "headway.pytest_plugin"}
+    assert loaded == {"headway", "headway.compiled", "headway.pytest_plugin"}
     assert "msgspec" not in sys.modules
 """)
     assert run.returncode == 0, run.stdout + run.stderr

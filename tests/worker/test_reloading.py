@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import headway
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.worker.fleet import Fleet
 from headway.worker.reloading import Watch, files_of, project_files
 from tests.server.process import command

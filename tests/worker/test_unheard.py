@@ -9,7 +9,7 @@ import pytest
 
 import headway
 from headway.core.errors import LeaseLost
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.wire.work import Leased
 from headway.worker.outcomes import ReplyTimedOut, TimedOut
 from tests.worker.places import Place, is_empty, until, working

@@ -18,6 +18,7 @@ SECTIONS: Final = {
         "partitions": "headway.cli.partitions:partitions",
         "verify": "headway.cli.verify:verify",
         "backup": "headway.cli.backup:backup",
+        "compile": "headway.cli.compiling:compile_core",
     },
     "Jobs": {
         "enqueue": "headway.cli.enqueue:enqueue",

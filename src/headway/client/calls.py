@@ -13,7 +13,7 @@ import msgspec
 
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.wire.jobs import Accepted, NewJob, ResultShown
 from headway.wire.shown import new_job, rules_of, schedule_body
 from headway.wire.work import (

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.wire.jobs import ResultShown
 from headway.wire.work import Failure, Leased, ResultBody, Settled
 

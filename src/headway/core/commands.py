@@ -9,8 +9,9 @@ from headway.core.bulk import EVERYTHING, BulkVerb, BulkView, Cursor, Filter
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
 from headway.core.errors import RuleBroken
-from headway.core.job import Job, JobSpec
+from headway.core.job import Job
 from headway.core.results import Kept, Result
+from headway.core.spec import JobSpec
 from headway.core.write import WriteView
 
 

@@ -11,7 +11,7 @@ from cronsim import CronSim, CronSimError
 
 from headway.core import defaults
 from headway.core.errors import BadValue
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.windows import instants_ms, local, reached_ms, zone_of
 
 CRON_LENGTH_MAX: Final = 128

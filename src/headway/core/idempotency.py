@@ -6,7 +6,7 @@ import msgspec
 
 from headway.core import defaults
 from headway.core.errors import IdempotencyConflict
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 

@@ -18,9 +18,11 @@ from headway.core.config import WhenFull
 from headway.core.errors import IdempotencyConflict, QueueFull, WrongState
 from headway.core.fairness import stride_of
 from headway.core.idempotency import fingerprint
-from headway.core.job import Job, JobSpec, check_spec
+from headway.core.job import Job
 from headway.core.queue import Queue
 from headway.core.rules import check_shares
+from headway.core.spec import JobSpec
+from headway.core.spec_check import check_spec
 from headway.core.states import JobState
 
 
@@ -193,18 +195,14 @@ def accept(
     if spec.run_at_ms is not None:
         run_at_ms = max(run_at_ms, spec.run_at_ms)
     book.last_seq = seq = book.last_seq + 1
-    job = Job(
-        seq,
-        spec,
-        queue.name,
-        slo_ms,
-        config.priority if spec.priority is None else spec.priority,
-        run_at_ms,
-        _cost(queue, spec),
-        config.attempts_max if spec.attempts_max is None else spec.attempts_max,
-        now_ms,
-        now_ms + _lifetime_ms(queue, spec),
-    )
+    job = Job(seq, spec, queue.name, now_ms)
+    job.slo_ms = slo_ms
+    job.priority = config.priority if spec.priority is None else spec.priority
+    job.run_at_ms = run_at_ms
+    job.cost = _cost(queue, spec)
+    most = spec.attempts_max
+    job.attempts_max = config.attempts_max if most is None else most
+    job.expires_ms = now_ms + _lifetime_ms(queue, spec)
     if spec.idempotency_key is not None:
         key = spec.idempotency_key
         digest = queue.keys.add(key, seq, spec, now_ms)

@@ -80,39 +80,20 @@ class Strand(HeldClock):
             self.lane.queue.shared.waking.append(self)
 
 
-class TenancyTier(Shelf):
+class TenancyTier(Shelf[Turn]):
     """The shelf of one tenant's entitled, or over-share, turns in a lane."""
 
-    __slots__ = (
-        "aim",
-        "call",
-        "home",
-        "lane_tier",
-        "mark",
-        "number",
-        "rank",
-        "seat",
-        "tenancy",
-    )
+    __slots__ = ("lane_tier", "tenancy")
 
     def __init__(self, tenancy: Tenancy, lane_tier: "LaneTier", number: int) -> None:
-        super().__init__()
+        super().__init__(number)
         self.tenancy = tenancy
         self.lane_tier = lane_tier
-        self.number = number
-        self.home: Shelf | None = None
-        self.seat = 0
-        self.rank = -1
-        self.aim = -1
-        self.mark = -1
-        self.call = NEVER
 
     def next_turn(self, queue_ms: int) -> Turn | None:
         """The turn to go next, in the time of the queue."""
         self.settle(queue_ms)
-        turn: Turn | None
-        turn = self.lowest() if self.lane_tier.lane.is_ranked else self.first()
-        return turn
+        return self.lowest() if self.lane_tier.lane.is_ranked else self.first()
 
     def come_due(self, now_ms: int) -> None:
         self.settle(now_ms)
@@ -124,7 +105,7 @@ class TenancyTier(Shelf):
         self.lane_tier.reseat()
 
     def _place(self) -> None:
-        first: Turn | None = self.first()
+        first = self.first()
         lane_shelf = self.lane_tier.shelf
         if first is None:
             lane_shelf.off(self)
@@ -299,7 +280,7 @@ class LaneTier:
         self.lane = lane
         self.tier = tier
         self.number = number
-        self.shelf = Shelf()
+        self.shelf: Shelf[TenancyTier] = Shelf(number)
         self.boards = lane.queue.boards
         self.is_due = False
         self.rank = -1
@@ -313,7 +294,7 @@ class LaneTier:
         now_ms -= self.lane.queue.gate.held_ms
         shelf.settle(now_ms)
         while True:
-            tier: TenancyTier | None = shelf.first()
+            tier = shelf.first()
             if tier is None:
                 return None
             turn = tier.next_turn(now_ms)
@@ -328,7 +309,7 @@ class LaneTier:
 
     def reseat(self) -> None:
         """Posts on its boards what it has now."""
-        first: TenancyTier | None = self.shelf.first()
+        first = self.shelf.first()
         lane = self.lane
         is_stopped = lane.queue.gate.stops(lane)
         if first is None or is_stopped:

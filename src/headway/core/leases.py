@@ -4,8 +4,9 @@ from headway.core import defaults, events, life
 from headway.core.book import Book
 from headway.core.commands import Ack, Changed, Extend, Nack, Release, Settled
 from headway.core.errors import BadValue
-from headway.core.job import Job, JobError
+from headway.core.job import Job
 from headway.core.results import NOTHING
+from headway.core.spec import JobError
 from headway.core.states import JobState
 
 

@@ -5,9 +5,10 @@ from typing import Final
 from headway.core import defaults, events, retry
 from headway.core.book import Book
 from headway.core.config import QueueConfig
-from headway.core.job import Job, JobError
+from headway.core.job import Job
 from headway.core.queue import Queue
 from headway.core.results import NO_VALUE, NOTHING, Result, kept
+from headway.core.spec import JobError
 from headway.core.states import DONE, LEASED, READY, JobState
 
 SHED: Final = "shed"

@@ -8,10 +8,9 @@ memory or not.
 
 from heapq import heapify
 
-import msgspec
-
 from headway.core import life
 from headway.core.book import Book
+from headway.core.bounds import Bounds
 from headway.core.commands import Decision, Enqueue, Fetched, Group
 from headway.core.job import Job
 from headway.core.lane import Cold, Lane, read_anew
@@ -20,19 +19,6 @@ from headway.core.restore import held_so_far
 from headway.core.rules import Rules
 from headway.core.states import DEAD, READY, SCHEDULED
 from headway.core.turn import NOTHING_READ, Position, Turn, name_of, read_to
-
-
-class Bounds(msgspec.Struct, frozen=True):
-    """How much of a partition memory holds."""
-
-    jobs_max: int = 100_000
-    """About so many ready jobs, over all turns."""
-    turns_max: int = 20_000
-    scheduled_max: int = 20_000
-    keys_max: int = 50_000
-    """Idempotency keys of one queue; the others are looked up."""
-    reads_max: int = 64
-    """Times that the store is read in one step; the rest comes with the next one."""
 
 
 def rows_max(book: Book, bounds: Bounds) -> int:

@@ -11,8 +11,8 @@ from headway.core import intake
 from headway.core.book import Book
 from headway.core.commands import FactKind, PublishWrite, TakeIn
 from headway.core.errors import BadValue, IdempotencyConflict, TooManyWrites
-from headway.core.job import JobSpec
 from headway.core.queue import Queue
+from headway.core.spec import JobSpec
 from headway.core.write import Write, WriteView, view_of
 
 RUNNING_MAX: Final = 100

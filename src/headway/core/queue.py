@@ -3,8 +3,6 @@
 from collections import deque
 from typing import Any, Final
 
-import msgspec
-
 from headway.core import defaults
 from headway.core.commands import Fact, FactKind
 from headway.core.config import QueueConfig
@@ -36,39 +34,40 @@ EMPTIES_MAX: Final = 65_536
 """...even where their tenant's clock is ahead: it forgives no more than its last start."""
 
 
-class Shared(msgspec.Struct, eq=False):
+class Shared:
     """What all queues of a partition have in common."""
 
-    ledger: Ledger
-    slos: dict[int, SloClass] = {}
-    waking: list[Strand] = []
-    """Strands whose hold has ended, with turns that have not come back yet."""
-    has_fairness: bool = True
-    """False only to compare with schedulers that know no tenants."""
-    numbers: int = 0
-    since_ms: int = 0
-    """When this partition was restored: what its rates let pass before is unknown."""
-    turns: int = 0
-    """Turns in memory."""
-    is_bounded: bool = False
-    """A store holds everything, and memory only what is next."""
-    grown: dict[Turn, None] = {}
-    """Turns that may hold more than they should, now that they have grown."""
-    new_turns: list[Turn] = []
-    reshaped: dict["Queue", None] = {}
-    """Queues whose jobs may belong into other turns, now that rules have changed."""
-    reads: dict[object, None] = {}
-    """What is to be read from the store before those who wait are told to go."""
-    moved: dict[int, Job] = {}
-    """Jobs that the decision under way has put elsewhere, and nothing else."""
-    facts: dict[Fact, None] = {}
-    """What the decision under way has changed apart from jobs."""
-    uses: UseBook = msgspec.field(default_factory=UseBook)
-    """What limits were used for, and what is to be told of it."""
-    commit_ms: int = 0
-    """What it takes to make a decision durable; the owner tells."""
-    start_cost_ms: int = 0
-    """What a start costs: a commit, and the mean interval at which slots come free."""
+    def __init__(self, ledger: Ledger, *, has_fairness: bool = True) -> None:
+        self.ledger = ledger
+        self.slos: dict[int, SloClass] = {}
+        self.waking: list[Strand] = []
+        """Strands whose hold has ended, with turns that have not come back yet."""
+        self.has_fairness = has_fairness
+        """False only to compare with schedulers that know no tenants."""
+        self.numbers = 0
+        self.since_ms = 0
+        """When this partition was restored: what its rates let pass before is unknown."""
+        self.turns = 0
+        """Turns in memory."""
+        self.is_bounded = False
+        """A store holds everything, and memory only what is next."""
+        self.grown: dict[Turn, None] = {}
+        """Turns that may hold more than they should, now that they have grown."""
+        self.new_turns: list[Turn] = []
+        self.reshaped: dict[Queue, None] = {}
+        """Queues whose jobs may belong into other turns, now that rules have changed."""
+        self.reads: dict[object, None] = {}
+        """What is to be read from the store before those who wait are told to go."""
+        self.moved: dict[int, Job] = {}
+        """Jobs that the decision under way has put elsewhere, and nothing else."""
+        self.facts: dict[Fact, None] = {}
+        """What the decision under way has changed apart from jobs."""
+        self.uses = UseBook()
+        """What limits were used for, and what is to be told of it."""
+        self.commit_ms = 0
+        """What it takes to make a decision durable; the owner tells."""
+        self.start_cost_ms = 0
+        """What a start costs: a commit, and the mean interval at which slots come free."""
 
     def next_number(self) -> int:
         self.numbers += 1

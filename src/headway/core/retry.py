@@ -118,7 +118,7 @@ def _backoff_ms(retry: Exponential, attempt: int, draw: float) -> int:
     try:
         grown_ms = retry.first_ms * retry.factor ** (attempt - 1)
     except OverflowError:
-        grown_ms = retry.max_ms
+        grown_ms = float(retry.max_ms)
     full_ms = int(min(grown_ms, retry.max_ms))
     return full_ms - int(full_ms * retry.jitter * draw)
 

@@ -7,8 +7,9 @@ from headway.core.config import FairBy, Order, QueueConfig, Shares
 from headway.core.errors import NoShare
 from headway.core.fairness import TenantRule
 from headway.core.gauge_book import GaugeBook
-from headway.core.job import Job, JobSpec
+from headway.core.job import Job
 from headway.core.limits import Gauge, dimension
+from headway.core.spec import JobSpec
 
 _BIAS: Final = 1 << 50
 """Makes every priority and time positive, so that ranks compare as their parts."""

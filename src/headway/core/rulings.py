@@ -17,10 +17,11 @@ from headway.core.commands import (
 from headway.core.errors import BadValue, TooManyQueues
 from headway.core.fairness import TenantRule
 from headway.core.gate import BLOCKED, PAUSED
-from headway.core.job import Job, JobError
+from headway.core.job import Job
 from headway.core.lane import KIND, TENANT, Strand
 from headway.core.limits import Gauge
 from headway.core.queue import Queue
+from headway.core.spec import JobError
 from headway.core.states import JobState
 
 _TENANT_PAUSED = 1

@@ -6,7 +6,7 @@ member says that it is the one.
 """
 
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, TypeVar
 
 from headway.core import defaults
 
@@ -17,48 +17,54 @@ NEVER: Final = 2 * defaults.TIME_MAX_MS
 """An aim that no clock reaches."""
 
 
-class Member(Protocol):
-    """What can stand on a shelf; only the shelf writes these."""
+class Member:
+    """What can stand on a shelf; only the shelf writes all but its number."""
 
-    number: int
-    """Unique and given in order, so that ties are broken alike in every run."""
-    home: "Shelf | None"
-    seat: int
-    rank: int
-    aim: int
-    mark: int
-    """The rank of the entry that counts among those of its seat: its own or less."""
-    call: int
-    """The aim of the entry that counts: its own or less; NEVER if there is none."""
+    __slots__ = ("aim", "call", "home", "mark", "number", "rank", "seat")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        """Unique and given in order, so that ties are broken alike in every run."""
+        self.home: Shelf[Any] | None = None
+        self.seat = OFF
+        self.rank = -1
+        self.aim = -1
+        self.mark = -1
+        """The rank of the entry that counts among those of its seat: its own or less."""
+        self.call = NEVER
+        """The aim of the entry that counts: its own or less; NEVER if there is none."""
 
     def come_due(self, now_ms: int) -> None:
         """Its aim has come: it takes its new seat."""
+        assert self.home is not None
+        self.home.put(self, DUE, self.rank, NEVER)
 
 
-Entry = tuple[int, int, Any]
-_NONE: Final[list[Entry]] = []
+M = TypeVar("M", bound=Member)
+_NONE: Final[list[Any]] = []
 """Stands for the heaps of a shelf that never had two members; nobody writes to it."""
 
 
-class Shelf:
-    """Turns of a tenant, or tenancies of a lane."""
+class Shelf(Member, Generic[M]):
+    """Turns of a tenant, or tenancies of a lane: a shelf may stand on another one."""
 
     __slots__ = ("ahead", "due", "fresh", "size", "solo", "top")
 
-    def __init__(self) -> None:
-        self.due = _NONE
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.due: list[tuple[int, int, M]] = _NONE
         """By pass: members whose aim has come."""
-        self.fresh = _NONE
+        self.fresh: list[tuple[int, int, M]] = _NONE
         """By pass: the others."""
-        self.ahead = _NONE
+        self.ahead: list[tuple[int, int, M]] = _NONE
         """By the time at which a member is due, or has more that is due."""
         self.size = 0
-        self.solo: Any = None
+        self.solo: M | None = None
         """The only member, while there is but one: it needs no heap."""
-        self.top: Any = None
+        self.top: M | None = None
         """The first of several, as long as that is known."""
 
-    def put(self, member: Member, seat: int, rank: int, aim: int) -> None:
+    def put(self, member: M, seat: int, rank: int, aim: int) -> None:
         """Seats a member, or moves it. `aim` is when it must be looked at again."""
         if member.home is not self:
             self._join(member)
@@ -86,7 +92,7 @@ class Shelf:
         if aim < member.call:
             self._call(member, aim)
 
-    def off(self, member: Member) -> None:
+    def off(self, member: M) -> None:
         """Takes a member away; its entries are dropped when they surface."""
         if member.home is not self:
             return
@@ -119,7 +125,7 @@ class Shelf:
                 elif member.aim < NEVER:
                     self._call(member, member.aim)
 
-    def first(self) -> Any:
+    def first(self) -> M | None:
         """The lowest pass among the due, else among the fresh; None when empty."""
         if self.solo is not None or self.size == 0:
             return self.solo
@@ -131,7 +137,7 @@ class Shelf:
         self.top = first
         return first
 
-    def lowest(self) -> Any:
+    def lowest(self) -> M | None:
         """The lowest pass of all, due or not."""
         first = self.first()
         if first is None or first.seat == FRESH or self.solo is not None:
@@ -146,12 +152,12 @@ class Shelf:
     def next_aim(self) -> int:
         """When the next fresh member is due; NEVER when there is none."""
         if self.solo is not None:
-            return int(self.solo.aim)
+            return self.solo.aim
         ahead = self.ahead
         while ahead:
             aim, number, member = ahead[0]
             if member.home is self and member.call == aim:
-                later: int = member.aim
+                later = member.aim
                 if later == aim:
                     return later
                 member.call = later
@@ -161,7 +167,7 @@ class Shelf:
             heappop(ahead)
         return NEVER
 
-    def _first_of(self, heap: list[Entry], seat: int) -> Any:
+    def _first_of(self, heap: list[tuple[int, int, M]], seat: int) -> M | None:
         while heap:
             mark, number, member = heap[0]
             if member.home is self and member.seat == seat and member.mark == mark:
@@ -174,7 +180,7 @@ class Shelf:
                 heappop(heap)
         return None
 
-    def _join(self, member: Member) -> None:
+    def _join(self, member: M) -> None:
         member.home = self
         self.size += 1
         if self.size == 1:
@@ -193,14 +199,14 @@ class Shelf:
             if solo.aim < NEVER:
                 self._call(solo, solo.aim)
 
-    def _enter(self, member: Member, seat: int, rank: int) -> None:
+    def _enter(self, member: M, seat: int, rank: int) -> None:
         member.mark = rank
         heap = self.due if seat == DUE else self.fresh
         heappush(heap, (rank, member.number, member))
         if len(heap) > 64 and len(heap) > 4 * self.size:
             self._compact()
 
-    def _call(self, member: Member, aim: int) -> None:
+    def _call(self, member: M, aim: int) -> None:
         member.call = aim
         heappush(self.ahead, (aim, member.number, member))
         if len(self.ahead) > 64 and len(self.ahead) > 4 * self.size:

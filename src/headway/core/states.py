@@ -25,6 +25,7 @@ READY: Final = JobState.READY
 LEASED: Final = JobState.LEASED
 WAITING: Final = JobState.WAITING
 DONE: Final = JobState.DONE
+CANCELLED: Final = JobState.CANCELLED
 DEAD: Final = JobState.DEAD
 
 LIVE: Final = (

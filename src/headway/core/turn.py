@@ -7,7 +7,7 @@ import msgspec
 
 from headway.core.fairness import Tenancy
 from headway.core.job import Job
-from headway.core.shelf import DUE, FRESH, NEVER, OFF, Shelf
+from headway.core.shelf import DUE, FRESH, NEVER, Member
 
 if TYPE_CHECKING:
     from headway.core.lane import Strand
@@ -32,28 +32,21 @@ NOTHING_READ: Final[Position] = (-(2**63), -(2**63), -(2**63))
 Row = tuple[int, int, int, Job]
 
 
-class Turn:
+class Turn(Member):
     """One tenant in a strand: its ready jobs in key order."""
 
     __slots__ = (
-        "aim",
         "beyond",
-        "call",
         "called_by",
         "count",
         "cut",
         "held_ms",
-        "home",
         "is_emptied",
         "is_shedding",
         "late",
-        "mark",
-        "number",
         "parked_on",
         "place",
-        "rank",
         "rows",
-        "seat",
         "stopped",
         "strand",
         "tenancy",
@@ -61,9 +54,9 @@ class Turn:
     )
 
     def __init__(self, strand: "Strand", tenancy: Tenancy, number: int) -> None:
+        super().__init__(number)
         self.strand = strand
         self.tenancy = tenancy
-        self.number = number
         self.tier = ENTITLED
         self.rows: list[Row] = []
         """A heap; rows whose job has left are dropped when they surface."""
@@ -90,12 +83,6 @@ class Turn:
         """Under which name the owner writes its jobs, once it has."""
         self.held_ms = 0
         """How long its strand had been held when it took its place."""
-        self.home: Shelf | None = None
-        self.seat = OFF
-        self.rank = -1
-        self.aim = -1
-        self.mark = -1
-        self.call = NEVER
 
     def add(self, key: tuple[int, int], job: Job) -> None:
         row = (*key, job.seq, job)
@@ -169,10 +156,6 @@ class Turn:
             heappush(self.late, heappop(rows))
             is_shed = True
         return is_shed
-
-    def come_due(self, now_ms: int) -> None:
-        assert self.home is not None
-        self.home.put(self, DUE, self.rank, NEVER)
 
     def seat_at(self, now_ms: int) -> None:
         """Takes its place by its head; `now_ms` is in the time of its strand."""

@@ -11,7 +11,8 @@ from typing import Any, Final, ParamSpec
 import msgspec
 
 from headway.core.errors import BadValue
-from headway.core.job import JobSpec, check_spec
+from headway.core.spec import JobSpec
+from headway.core.spec_check import check_spec
 from headway.wire.jobs import NewJob, NewJobs
 from headway.wire.shown import new_job
 from headway.wire.values import PAYLOAD_MAX, QueueName

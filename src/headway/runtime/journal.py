@@ -10,11 +10,10 @@ from headway.core.errors import BadValue
 from headway.core.job import Job
 from headway.core.lane import Lane
 from headway.core.queue import Queue
-from headway.core.states import JobState
+from headway.core.states import CANCELLED, DEAD, DONE, READY, SCHEDULED
 from headway.core.turn import name_of
+from headway.runtime.forms import Chapter, Counts
 from headway.runtime.records import (
-    Chapter,
-    Counts,
     died_ms,
     encode,
     pack_body,
@@ -23,7 +22,8 @@ from headway.runtime.records import (
     place_of_dead,
 )
 from headway.runtime.retention import Keeper, Reader, Retention
-from headway.store.port import DEAD, HELD, SCHEDULED, Batch, Entry, Fact, Segment
+from headway.store import port
+from headway.store.port import HELD, Batch, Entry, Fact, Segment
 
 LANE_FACT: Final = "lane"
 """The kind of the facts that say which number stands for which lane."""
@@ -130,7 +130,7 @@ class Journal:
         puts, moves, ends = batch.puts, batch.moves, batch.ends
         for seq, job in decision.jobs.items():
             state = job.state
-            if state is JobState.DONE or state is JobState.CANCELLED:
+            if state is DONE or state is CANCELLED:
                 if seq <= stored_seq:
                     ends.append((seq,))
                 continue
@@ -143,30 +143,27 @@ class Journal:
             else:
                 moves.append((*place, pack_change(job, shift_ms), seq))
         for seq, job in decision.moved.items():
-            if seq not in decision.jobs and job.state is JobState.READY:
+            if seq not in decision.jobs and job.state is READY:
                 shift_ms = job.shift_ms and _lasting_shift_ms(job, now_ms)
                 moves.append((*self._place(job), pack_change(job, shift_ms), seq))
 
     def _place(self, job: Job) -> Place:
-        match job.state:
-            case JobState.READY:
-                turn = job.turn
-                assert turn is not None
-                lane = turn.strand.lane
-                if job.timeout_left_ms:
-                    # It goes on after a wait, with all that it holds.
-                    return HELD, b"", 0, 0
-                return (
-                    lane.place or self._number(lane),
-                    turn.place or name_of(turn),
-                    *lane.queue.rules.key_of(job),
-                )
-            case JobState.SCHEDULED:
-                return SCHEDULED, b"", job.run_at_ms, 0
-            case JobState.DEAD:
-                return DEAD, place_of_dead(job.queue), died_ms(job), 0
-            case _:
+        state = job.state
+        if state is READY:
+            turn = job.turn
+            assert turn is not None
+            if job.timeout_left_ms:
+                # It goes on after a wait, with all that it holds.
                 return HELD, b"", 0, 0
+            lane = turn.strand.lane
+            first, second = lane.queue.rules.key_of(job)
+            number = lane.place or self._number(lane)
+            return number, turn.place or name_of(turn), first, second
+        if state is SCHEDULED:
+            return port.SCHEDULED, b"", job.run_at_ms, 0
+        if state is DEAD:
+            return port.DEAD, place_of_dead(job.queue), died_ms(job), 0
+        return HELD, b"", 0, 0
 
     def _number(self, lane: Lane) -> int:
         """The number of a lane that is written to for the first time."""

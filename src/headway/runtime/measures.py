@@ -5,8 +5,8 @@ from typing import Final, Protocol, runtime_checkable
 import msgspec
 
 from headway.core.book import Book
+from headway.core.bounds import Bounds
 from headway.core.limits import Gauge, RateGauge
-from headway.core.memory import Bounds
 from headway.core.partition import Partition
 from headway.core.queue import Queue
 from headway.runtime.meter import (

@@ -9,6 +9,7 @@ from typing import Final, get_args
 
 import msgspec
 
+from headway.core.bounds import Bounds
 from headway.core.commands import (
     Ack,
     Answer,
@@ -24,7 +25,7 @@ from headway.core.commands import (
 )
 from headway.core.errors import BadValue
 from headway.core.job import Job
-from headway.core.memory import Bounds, tidy
+from headway.core.memory import tidy
 from headway.core.partition import Partition
 from headway.runtime.bulk import BulkList, BulkPreview, Bulks, ListBulks
 from headway.runtime.clock import Clock

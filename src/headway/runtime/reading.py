@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from headway.core.book import Book, Near
+from headway.core.bounds import Bounds
 from headway.core.commands import (
     Cancel,
     Command,
@@ -16,7 +17,7 @@ from headway.core.commands import (
 from headway.core.errors import HistoryDropped, RuleBroken
 from headway.core.job import Job
 from headway.core.lane import Lane
-from headway.core.memory import Bounds, rows_max
+from headway.core.memory import rows_max
 from headway.core.turn import Turn, name_of
 from headway.runtime.journal import Journal
 from headway.runtime.records import unpack_chapter

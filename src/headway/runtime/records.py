@@ -4,82 +4,12 @@ from typing import Final
 
 import msgspec
 
-from headway.core.events import AnyEvent
-from headway.core.job import Job, JobError, JobSpec
+from headway.core.job import Job
 from headway.core.states import READY, SCHEDULED, JobState
+from headway.runtime.forms import Body, Change, Chapter, Heading
 
 _STATES: Final = tuple(JobState)
 _CODES: Final = {state: code for code, state in enumerate(_STATES)}
-
-
-class Body(msgspec.Struct, array_like=True, gc=False):
-    """What a job was enqueued as. It never changes."""
-
-    spec: JobSpec
-    queue: str
-    slo_ms: int
-    priority: int
-    run_at_ms: int
-    cost: int
-    attempts_max: int
-    enqueued_ms: int
-    expires_ms: int
-
-
-class Change(msgspec.Struct, array_like=True, gc=False):
-    """What has become of it since. New fields go to the end, with a default."""
-
-    state: int
-    run_at_ms: int
-    expires_ms: int
-    generation: int
-    attempt: int
-    token: int
-    lease_until_ms: int
-    timeout_at_ms: int
-    timeout_left_ms: int
-    started_ms: int
-    worker: str
-    is_cancel_requested: bool
-    credit_ms: int
-    shift_ms: int
-    reply_key: str = ""
-    wait_until_ms: int = 0
-    is_done_on_reply: bool = False
-    payload: bytes | None = None
-    reply: bytes | None = None
-    errors: tuple[JobError, ...] = ()
-    waiting_ms: int = 0
-
-
-class Counts(msgspec.Struct, array_like=True):
-    """How many jobs of a queue are in which state."""
-
-    ready: int
-    scheduled: int
-    leased: int
-    waiting: int
-    dead: int
-    lanes: dict[int, int]
-    """Ready jobs by the number of their lane, but for those that go on after a wait."""
-
-
-class Chapter(msgspec.Struct, array_like=True):
-    """One commit in history: what happened, and what it left."""
-
-    last_seq: int
-    """The newest identity that was given to a job."""
-    counts: dict[str, Counts]
-    """Of the queues that it touched."""
-    events: list[AnyEvent]
-
-
-class Heading(msgspec.Struct, array_like=True):
-    """A chapter without its events: they are not even looked at."""
-
-    last_seq: int
-    counts: dict[str, Counts]
-    events: msgspec.Raw
 
 
 encode: Final = msgspec.msgpack.Encoder().encode
@@ -140,18 +70,13 @@ def pack_change(job: Job, shift_ms: int = 0) -> bytes:
 def unpack_job(seq: int, body_blob: bytes, change_blob: bytes | None) -> Job:
     """The job as it was written down."""
     body = _decode_body(body_blob)
-    job = Job(
-        seq,
-        body.spec,
-        body.queue,
-        body.slo_ms,
-        body.priority,
-        body.run_at_ms,
-        body.cost,
-        body.attempts_max,
-        body.enqueued_ms,
-        body.expires_ms,
-    )
+    job = Job(seq, body.spec, body.queue, body.enqueued_ms)
+    job.slo_ms = body.slo_ms
+    job.priority = body.priority
+    job.run_at_ms = body.run_at_ms
+    job.cost = body.cost
+    job.attempts_max = body.attempts_max
+    job.expires_ms = body.expires_ms
     if change_blob is None:
         # Enqueued, and nothing else: it was ready at once unless its time was to come.
         job.state = READY if body.run_at_ms <= body.enqueued_ms else SCHEDULED

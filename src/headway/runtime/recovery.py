@@ -13,6 +13,7 @@ from headway.core.book import Book
 from headway.core.lane import Lane, read_anew
 from headway.core.partition import Partition
 from headway.core.states import READY
+from headway.runtime.forms import Counts
 from headway.runtime.journal import (
     CHECKPOINT_FACT,
     COUNTS_FACT,
@@ -21,12 +22,7 @@ from headway.runtime.journal import (
     READER_FACT,
     Journal,
 )
-from headway.runtime.records import (
-    Counts,
-    unpack_heading,
-    unpack_job,
-    unpack_name,
-)
+from headway.runtime.records import unpack_heading, unpack_job, unpack_name
 from headway.runtime.retention import Retention, decode_marks, decode_reader
 from headway.store.port import HELD, START, Position, Store
 

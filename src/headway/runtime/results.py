@@ -11,8 +11,9 @@ from headway.core.book import Book
 from headway.core.commands import Changed, Decision, Lease, Withdraw
 from headway.core.defaults import SECOND_MS
 from headway.core.errors import BadValue, NoResult, RuleBroken
-from headway.core.job import Job, JobError
+from headway.core.job import Job
 from headway.core.results import decode_outcome
+from headway.core.spec import JobError
 from headway.core.states import LIVE, JobState
 from headway.runtime.scanning import job_of
 from headway.store.port import Store

@@ -33,9 +33,9 @@ from headway.core.commands import (
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
 from headway.core.durations import parse_ms
-from headway.core.job import JobSpec
 from headway.core.results import Result
 from headway.core.retry import Retry
+from headway.core.spec import JobSpec
 from headway.core.why import Why
 from headway.core.windows import WindowSet
 from headway.runtime.measures import Measures

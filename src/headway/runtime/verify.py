@@ -15,6 +15,7 @@ from headway.core.errors import RuleBroken
 from headway.core.partition import Partition
 from headway.core.results import decode_outcome
 from headway.core.states import JobState
+from headway.runtime.forms import Counts
 from headway.runtime.journal import (
     CHECKPOINT_FACT,
     COUNTS_FACT,
@@ -22,7 +23,7 @@ from headway.runtime.journal import (
     MARKS_FACT,
     READER_FACT,
 )
-from headway.runtime.records import Counts, unpack_chapter, unpack_name
+from headway.runtime.records import unpack_chapter, unpack_name
 from headway.runtime.replay import Replay
 from headway.runtime.retention import decode_marks, decode_reader
 from headway.runtime.verify_rows import Lanes, RowCheck

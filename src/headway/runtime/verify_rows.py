@@ -10,7 +10,8 @@ from headway.core.book import Book
 from headway.core.config import Order
 from headway.core.job import Job
 from headway.core.states import JobState
-from headway.runtime.records import Counts, place_of_dead, unpack_job
+from headway.runtime.forms import Counts
+from headway.runtime.records import place_of_dead, unpack_job
 from headway.runtime.recovery import TOKENS_PER_EPOCH
 from headway.store.port import DEAD, HELD, SCHEDULED, Row
 

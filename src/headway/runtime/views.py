@@ -6,8 +6,9 @@ from headway.core.book import Book
 from headway.core.capacity import START_MS, Wanted
 from headway.core.errors import RuleBroken
 from headway.core.events import AnyEvent
-from headway.core.job import Job, JobError, JobSpec
+from headway.core.job import Job
 from headway.core.queue import Queue
+from headway.core.spec import JobError, JobSpec
 from headway.core.states import JobState
 from headway.core.why import Why, why
 from headway.runtime.measures import Measures

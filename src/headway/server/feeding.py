@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from headway.core.commands import TakeIn
 from headway.core.errors import RuleBroken
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.write import WriteState, WriteView
 from headway.runtime.errors import RuntimeFailure
 from headway.runtime.owner import Ask

@@ -1,7 +1,6 @@
 """What a server shows to the world: its socket, its gate, and requests on their way."""
 
 import asyncio
-import gc
 import resource
 import signal
 import socket
@@ -11,6 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from headway.core.errors import BadValue
+from headway.runtime.collector import settle
 from headway.server.callbacks import CallbackFile, Callbacks
 from headway.server.guard import Guard
 from headway.server.house import Host
@@ -72,7 +72,7 @@ class Front:
         self._sweeping = loop.create_task(_sweep(connections, self._checks, loop))
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, stop)
-        loop.call_later(SETTLED_S, _settle)
+        loop.call_later(SETTLED_S, settle)
         address = _address(listener.sockets[0], settings)
         self._started(address)
         return address
@@ -130,15 +130,6 @@ class Front:
         while connections.open and loop.time() < until_s:
             await asyncio.sleep(0.01)
         connections.abort()
-
-
-def _settle() -> None:
-    """What is there by now is there to stay.
-
-    The collector of cycles would walk it again and again, for 50 ms each time.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 def _hosts(settings: Settings) -> tuple[str, ...]:

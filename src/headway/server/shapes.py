@@ -12,7 +12,7 @@ from headway.core import defaults
 from headway.core import retry as core_retry
 from headway.core.durations import parse_ms
 from headway.core.errors import BadValue
-from headway.core.job import JobError, JobSpec
+from headway.core.spec import JobError, JobSpec
 from headway.core.states import JobState
 from headway.core.windows import Window, WindowSet
 from headway.runtime.results import Ended

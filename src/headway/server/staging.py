@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.store.sqlite.place import sync_directory
 from headway.wire.writes import Winner
 

@@ -19,8 +19,8 @@ import msgspec
 from headway.core.commands import Configure, PublishWrite, WritePart
 from headway.core.config import QueueConfig
 from headway.core.errors import RuleBroken, UnknownWrite
-from headway.core.job import JobSpec
 from headway.core.publishing import QUEUES_MAX, RUNNING_MAX
+from headway.core.spec import JobSpec
 from headway.core.write import WriteState, WriteView
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.owner import Ask

@@ -5,10 +5,10 @@ from collections import deque
 import msgspec
 
 from headway.core.config import Concurrency, Limit, QueueConfig, Rate, Shares
-from headway.core.job import JobSpec
 from headway.core.limits import dimension
 from headway.core.rules import value_of
 from headway.core.shares import REST, shares_of
+from headway.core.spec import JobSpec
 from headway.sim.result import LimitUse
 
 

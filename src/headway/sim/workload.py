@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from headway.core.defaults import DURATION_MAX_MS
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.sim.arrival_times import arrival_times
 from headway.sim.scenario import (
     Exact,

@@ -28,7 +28,8 @@ from headway.core.commands import (
 )
 from headway.core.defaults import TIME_MAX_MS
 from headway.core.errors import RuleBroken
-from headway.core.job import Job, JobSpec
+from headway.core.job import Job
+from headway.core.spec import JobSpec
 from headway.sim.actions import command as action_command
 from headway.sim.checkers import CheckFailed, LimitChecker
 from headway.sim.measure import Ending, Measure

@@ -14,7 +14,7 @@ from headway.client.port import AsyncPort, Port
 from headway.core.config import QueueConfig
 from headway.core.cron import Schedule
 from headway.core.errors import NoResult
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.wire.jobs import ResultShown
 from headway.wire.work import Leased
 from headway.worker.app import AnyPorts, App

@@ -8,7 +8,7 @@ from headway.core import config as core
 from headway.core import retry as core_retry
 from headway.core.cron import Schedule
 from headway.core.durations import format_ms
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.windows import WindowSet
 from headway.wire import jobs, operations, queues
 

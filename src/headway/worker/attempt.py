@@ -14,8 +14,8 @@ from msgspec import UNSET, Raw
 
 from headway.core.durations import parse_ms
 from headway.core.errors import LeaseLost
-from headway.core.job import JobSpec
 from headway.core.retry import GiveUp
+from headway.core.spec import JobSpec
 from headway.wire.work import Failure, Leased, ResultBody
 from headway.worker.handler import Handler
 from headway.worker.isolation import IsolatedFailure, run_isolated

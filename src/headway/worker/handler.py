@@ -9,8 +9,8 @@ from msgspec import UNSET
 
 from headway.core.durations import parse_ms
 from headway.core.errors import BadValue
-from headway.core.job import JobSpec
 from headway.core.retry import GiveUp, Retry
+from headway.core.spec import JobSpec
 from headway.wire.work import Leased
 from headway.worker.hooks import Hooks
 from headway.worker.many import Call, EnqueuedMany, EnqueueFailed, Progress, Sending

@@ -29,7 +29,7 @@ import msgspec
 
 from headway.client.port import AsyncPort
 from headway.core.errors import BadValue
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.wire.work import Failure, Leased
 
 log: Final = logging.getLogger("headway.worker")

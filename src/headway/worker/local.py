@@ -20,7 +20,7 @@ from headway.core.commands import (
 from headway.core.commands import Settled as CoreSettled
 from headway.core.config import QueueConfig
 from headway.core.errors import LeaseLost, UnknownJob, UnknownQueue
-from headway.core.job import JobError, JobSpec
+from headway.core.spec import JobError, JobSpec
 from headway.runtime import verbs
 from headway.runtime.embedded import Link, ask, ask_async
 from headway.runtime.errors import RuntimeFailure

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar, overload
 import msgspec
 
 from headway.core.errors import BadValue, RuleBroken
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.wire.values import BATCH_MAX
 from headway.worker.results import Enqueued
 

@@ -7,7 +7,7 @@ from typing import Final
 from zlib import crc32
 
 import headway
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime.verbs import JobFields
 
 QUEUES: Final = ("mail", "calls")

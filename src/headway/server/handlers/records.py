@@ -12,7 +12,7 @@ from msgspec import Meta
 from headway.core import defaults
 from headway.core.commands import Ack, Enqueue, Lease, Nack
 from headway.core.errors import LeaseLost, QueueFull
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.runtime.views import Handed
 from headway.server.call import NOTHING, Call, answer
 from headway.server.http.message import Response

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from headway.core.errors import UnknownWrite
-from headway.core.job import check_spec
+from headway.core.spec_check import check_spec
 from headway.server.call import Call, answer
 from headway.server.plans import InThread, Plan
 from headway.server.problems import Refused

@@ -18,7 +18,7 @@ from headway.core.commands import (
     Wait,
 )
 from headway.core.errors import IdempotencyConflict
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.states import JobState
 from headway.runtime.owner import Ask
 from headway.runtime.views import Handed, LeasedJob

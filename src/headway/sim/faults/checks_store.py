@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from headway.core.states import JobState
+from headway.runtime.forms import Chapter
 from headway.runtime.journal import LANE_FACT
-from headway.runtime.records import Chapter, unpack_job
+from headway.runtime.records import unpack_job
 from headway.sim.faults.account import Account, Record
 from headway.sim.faults.verdict import expect
 from headway.store.port import DEAD, HELD, SCHEDULED, Row, Segment, Store

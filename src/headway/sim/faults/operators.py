@@ -20,7 +20,7 @@ from headway.core.commands import (
 )
 from headway.core.config import Concurrency, Order, QueueConfig
 from headway.core.cron import Missed, Schedule
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.core.states import JobState
 from headway.runtime.owner import Ask
 from headway.sim.faults.producers import KINDS, TENANTS

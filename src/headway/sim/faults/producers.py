@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from headway.core.commands import Accepted, Enqueue, Reply
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.sim.faults.checks_rules import VITAL
 from headway.sim.faults.stage import Stage
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from headway.core.memory import Bounds
+from headway.core.bounds import Bounds
 
 
 class Kind(StrEnum):

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from headway.core.defaults import COUNT_MAX, DURATION_MAX_MS
-from headway.core.job import JobSpec
+from headway.core.spec import JobSpec
 from headway.sim.workload import SPECS_KEPT, Arrival
 
 
