@@ -129,9 +129,10 @@ class Later:
     """An answer that comes when the test says so."""
 
     is_waiting = False
+    is_abandoned = False
 
     def abandon(self) -> None:
-        return None
+        self.is_abandoned = True
 
 
 class Bench:
@@ -141,6 +142,7 @@ class Bench:
         self.loop = loop
         self.open: list[Callable[[], None]] = []
         self.is_at_once = False
+        self.later = Later()
         self.wire = Wire()
         self.connection = Connection(Connections(self.handle, of_http, limits), loop)
         self.connection.connection_made(self.wire)
@@ -154,7 +156,7 @@ class Bench:
         else:
             self.open.append(answer)
             assert len(self.open) == 1, "one request at a time"
-        return Later()
+        return self.later
 
     def settle(self) -> None:
         """Lets the loop turn until nothing more is written."""
@@ -290,6 +292,29 @@ def test_deadlines_run_only_while_it_is_the_clients_turn() -> None:
         assert len(bodies(bench.wire.written)) == 2
         bench.connection.check(late_s)
         assert b" 408 " in bench.wire.written
+    finally:
+        loop.close()
+
+
+@pytest.mark.parametrize("how", ["eof", "abort", "lost"])
+def test_who_waits_for_jobs_is_given_up_before_the_transport_tells_its_end(
+    how: str,
+) -> None:
+    """Jobs granted between the two would be handed to nobody."""
+    loop = asyncio.new_event_loop()
+    try:
+        bench = Bench(Limits(), loop)
+        bench.later.is_waiting = True
+        bench.connection.data_received(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        if how == "eof":
+            assert not bench.connection.eof_received()
+        elif how == "abort":
+            bench.connection.abort()
+        else:
+            bench.connection.connection_lost(None)
+        assert bench.later.is_abandoned
+        bench.finish()
+        assert bench.wire.written == b""
     finally:
         loop.close()
 

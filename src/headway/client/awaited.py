@@ -90,7 +90,7 @@ class AsyncClient:
             f"{call.method} {call.path} HTTP/1.1\r\n{origin.common}\r\n"
             f"content-length: {len(call.body)}\r\n\r\n"
         )
-        asked = asyncio.ensure_future(stream.ask(head.encode(), call.body))
+        asked = stream.ask(head.encode(), call.body)
         try:
             await asyncio.wait({asked}, timeout=call.wait_s + ANSWER_S)
         except asyncio.CancelledError:
@@ -150,7 +150,8 @@ class AsyncClient:
     ) -> None:
         """The caller is gone; an answer that is on its way may have to be undone."""
         if call.undo is None:
-            asked.cancel()
+            if not asked.cancel():
+                asked.exception()  # Looked at, it is not told as one that nobody saw.
             stream.close()
             return
         stream.hang_up()

@@ -23,19 +23,22 @@ class Stream(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
-    async def ask(self, head: bytes, body: bytes) -> tuple[int, bytes]:
-        """Status and body of the answer. Raises ConnectionError if there is none."""
+    def ask(self, head: bytes, body: bytes) -> asyncio.Future[tuple[int, bytes]]:
+        """Status and body of the answer, or ConnectionError if there is none.
+
+        The request is on its way when this returns: whoever is cancelled later can
+        hang up behind it.
+        """
+        answer = asyncio.get_running_loop().create_future()
         if self._transport is None or self._transport.is_closing():
-            raise ConnectionError("the connection is closed")
-        self._answer = asyncio.get_running_loop().create_future()
+            answer.set_exception(ConnectionError("the connection is closed"))
+            return answer
+        self._answer = answer
         self._parser = httptools.HttpResponseParser(self)
         self._parts.clear()
         self._size = 0
         self._transport.write(head + body)
-        try:
-            return await self._answer
-        finally:
-            self._answer = None
+        return answer
 
     def hang_up(self) -> None:
         """Says that nothing more comes: a server that holds an answer back drops it."""
@@ -77,11 +80,13 @@ class Stream(asyncio.Protocol):
     def on_message_complete(self) -> None:
         parser, answer = self._parser, self._answer
         assert parser is not None
+        self._answer = None
         if not parser.should_keep_alive() and self._transport is not None:
             self._transport.close()
         if answer is not None and not answer.done():
             answer.set_result((parser.get_status_code(), b"".join(self._parts)))
 
     def _fail(self, text: str) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(ConnectionError(text))
+        answer, self._answer = self._answer, None
+        if answer is not None and not answer.done():
+            answer.set_exception(ConnectionError(text))

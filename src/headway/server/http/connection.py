@@ -141,9 +141,7 @@ class Connection(asyncio.Protocol):
         self._unread = b""
         self._waiting.clear()
         self._all.leave(self, self._peer)
-        if self._answering is not None:
-            self._answering.abandon()
-            self._answering = None
+        self._abandon()
 
     def data_received(self, data: bytes) -> None:
         if self._reader is None:
@@ -167,6 +165,7 @@ class Connection(asyncio.Protocol):
         if not is_gone and self._has_work:
             return True
         self._is_closed = True
+        self._abandon()
         self._rearm()
         return False
 
@@ -196,7 +195,9 @@ class Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         if self._transport is not None:
+            self._is_closed = True
             self._transport.abort()
+            self._abandon()
 
     @property
     def _is_between(self) -> bool:
@@ -354,6 +355,16 @@ class Connection(asyncio.Protocol):
             self._read(is_on=True)
         else:
             transport.close()
+
+    def _abandon(self) -> None:
+        """Whoever works on an answer hears at once that nobody will read it.
+
+        The transport tells of its end a moment later: jobs that were granted between
+        the two would be handed to nobody.
+        """
+        if self._answering is not None:
+            self._answering.abandon()
+            self._answering = None
 
     def _rearm(self) -> None:
         """Sets a deadline for what the client has to do next, and keeps it till then.
