@@ -14,8 +14,8 @@ from headway.runtime.collector import settle
 from headway.server.callbacks import CallbackFile, Callbacks
 from headway.server.guard import Guard
 from headway.server.house import Host
-from headway.server.http.connection import Connection, Connections, Handle
-from headway.server.http.message import Response
+from headway.server.http.connection import Connection, Connections
+from headway.server.http.message import Handle, Response
 from headway.server.log import Watcher
 from headway.server.problems import of_http
 from headway.server.settings import Settings

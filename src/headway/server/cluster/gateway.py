@@ -40,8 +40,7 @@ from headway.server.cluster.rules import (
 from headway.server.cluster.tending import Auto, Tending
 from headway.server.cluster.ways import Ways
 from headway.server.guard import Guard
-from headway.server.http.connection import Answering
-from headway.server.http.message import Request, Response
+from headway.server.http.message import Answering, Request, Response
 from headway.server.problems import Refused, of_error, problem
 from headway.server.routing import Found, Router
 

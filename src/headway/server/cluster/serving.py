@@ -15,8 +15,7 @@ from headway.server.cluster.places import Places
 from headway.server.front import Front, Ousted
 from headway.server.handlers.table import ROUTES
 from headway.server.house import not_held
-from headway.server.http.connection import Answering, Handle
-from headway.server.http.message import Request, Response
+from headway.server.http.message import Answering, Handle, Request, Response
 from headway.server.ids import KEY, KEY_BYTES, signing_key
 from headway.server.log import Watcher
 from headway.server.routing import Router

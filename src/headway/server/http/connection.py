@@ -6,36 +6,16 @@ closed connection, since what follows can't be trusted any more.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
 from headway.server.http.limits import Limits
-from headway.server.http.message import Request, Response
+from headway.server.http.message import Answering, Handle, Refuse, Request, Response
 from headway.server.http.reader import CONTINUE, Reader, Stage, Unreadable
 
 PIECE: Final = 16 << 10
 """Bytes that are parsed at a time: more requests than these hold never wait at once."""
 LINGER_BYTES: Final = 1 << 20
 """What a client that was refused may still send, to no effect."""
-
-
-class Answering(Protocol):
-    """A request that is being answered."""
-
-    @property
-    def is_waiting(self) -> bool:
-        """It waits for jobs, and perhaps for long."""
-        ...
-
-    def abandon(self) -> None:
-        """The client is gone: nobody waits for the answer any more."""
-        ...
-
-
-Handle = Callable[[Request, Callable[[Response], None]], Answering]
-"""Begins to answer a request; the answer is given to the function, once."""
-Refuse = Callable[[int, str], Response]
-"""The answer to a request that could not even be read."""
 
 
 class Connections:

@@ -1,7 +1,8 @@
-"""Requests and responses, as far as HTTP knows them."""
+"""Requests, responses and what lies between, as far as HTTP knows them."""
 
+from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import unquote
 
 import msgspec
@@ -82,3 +83,22 @@ class Response(msgspec.Struct):
 
 def _unquoted(text: bytes) -> str:
     return unquote(text.replace(b"+", b" ").decode("latin-1"), errors="replace")
+
+
+class Answering(Protocol):
+    """A request that is being answered."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """It waits for jobs, and perhaps for long."""
+        ...
+
+    def abandon(self) -> None:
+        """The client is gone: nobody waits for the answer any more."""
+        ...
+
+
+Handle = Callable[[Request, Callable[[Response], None]], Answering]
+"""Begins to answer a request; the answer is given to the function, once."""
+Refuse = Callable[[int, str], Response]
+"""The answer to a request that could not even be read."""
