@@ -19,19 +19,27 @@ from benchmarks.figure import Figure
 from benchmarks.owner import BATCH, PAYLOAD, Bench
 from headway.core.commands import Ack, Enqueue, Lease
 from headway.core.spec import JobSpec
+from headway.runtime.collector import settle
 from headway.runtime.owner import Ask, Owner
 from headway.runtime.views import Handed
 from headway.store.sqlite.store import SqliteStore
 
 STARTS = 20_000
+ROUNDS = 5
+"""Measured in turns, so that an hour in which the machine is slow is one for all."""
 
 
 def run() -> list[Figure]:
     jobs = 10_000_000 if os.environ.get("BENCH_FULL") == "1" else 500_000
     found: list[Figure] = []
-    empty = _measure(0, 1)
-    for tenants, slower, memory in ((1, 1.2, 500), (jobs // 10, 2.0, 800)):
-        told = _measure(jobs, tenants)
+    with tempfile.TemporaryDirectory() as folder:
+        empty, one, many = _measure(
+            Path(folder), ((0, 1), (jobs, 1), (jobs, jobs // 10))
+        )
+    for told, tenants, slower, memory in (
+        (one, 1, 1.2, 500),
+        (many, jobs // 10, 2.0, 800),
+    ):
         name = f"{jobs:,} jobs of {tenants:,} tenants"
         speed = empty["starts"] / told["starts"]
         note = f"{told['starts']:,.0f} starts/s, {empty['starts']:,.0f} when empty"
@@ -43,16 +51,28 @@ def run() -> list[Figure]:
     return found
 
 
-def _measure(jobs: int, tenants: int) -> dict[str, float]:
-    with tempfile.TemporaryDirectory() as folder:
+def _measure(
+    folder: Path, sizes: tuple[tuple[int, int], ...]
+) -> list[dict[str, float]]:
+    """Of each size the best of some runs, but the first lease after the kill."""
+    told: list[dict[str, float]] = []
+    for jobs, tenants in sizes:
         began_s = time.monotonic()
-        _child("fill", folder, str(jobs), str(tenants))
+        place = folder / str(tenants if jobs else 0)
+        place.mkdir()
+        _child("fill", str(place), str(jobs), str(tenants))
         print(
             f"  {jobs:,} jobs of {tenants:,} tenants in {time.monotonic() - began_s:.0f} s",
             file=sys.stderr,
         )
-        told: dict[str, float] = json.loads(_child("serve", folder))
-        return told
+        told.append(json.loads(_child("serve", str(place))))
+    for _ in range(ROUNDS - 1):
+        for (jobs, tenants), so_far in zip(sizes, told, strict=True):
+            place = folder / str(tenants if jobs else 0)
+            again = json.loads(_child("serve", str(place)))
+            so_far["starts"] = max(so_far["starts"], again["starts"])
+            so_far["memory"] = max(so_far["memory"], again["memory"])
+    return told
 
 
 def _child(*arguments: str) -> str:
@@ -90,6 +110,7 @@ def serve(folder: str) -> dict[str, float]:
 
     tokens = lease()
     ready_s = time.perf_counter() - began_s
+    settle()  # as a server does
     batch = [JobSpec(payload=PAYLOAD)] * BATCH
     done = 0
     began_s = time.perf_counter()

@@ -14,6 +14,7 @@ from tests.store.rows import job
 BINDINGS = {
     "EPOCH": 0,
     "MOVE": 6,
+    "MOVE_MANY": 6 * statements.ROWS_AT_ONCE,
     "END": 1,
     "END_BODY": 1,
     "FORGET_FACT": 2,
@@ -25,17 +26,23 @@ BINDINGS = {
     "FACTS": 1,
     "JOBS": 1,
     "FIND_KEY": 2,
-    "ROWS": 6,
+    "ROWS_OF_SECOND": 6,
+    "ROWS_OF_FIRST": 5,
+    "ROWS": 4,
     "TURNS": 4,
+    "HEADS": 3,
     "OLDEST": 0,
     "HISTORY": 1,
     "LAST_SEGMENT": 0,
     "APPEND": 4,
 }
-CARRIED = ("JOBS", "RESULTS")
+CARRIED = ("END", "END_BODY", "JOBS", "RESULTS")
 ALLOWED_SCANS = {
     "SCAN CONSTANT ROW",  # no table
+    f"SCAN {statements.ROWS_AT_ONCE} CONSTANT ROWS",  # those that come with the statement
+    "SCAN moved",  # the same
     "SCAN names",  # the turns found so far, one by one
+    "SCAN heads",  # the same
     "SCAN carray VIRTUAL TABLE INDEX 1:",  # the seqs asked for
     "SCAN history",  # from one end, one row
     "SCAN results USING COVERING INDEX results_by_time",  # the same

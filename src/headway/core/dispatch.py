@@ -19,8 +19,6 @@ COST_MAX_MS: Final = 10_000
 STOPS_MAX: Final = 512
 """Turns put out of the way at one go: a limit that fills under a million tenants is
 worked off in pieces, and other commands come in between."""
-READ_BELOW: Final = 16
-"""With fewer jobs than this a turn is read on, if the store has more of it."""
 RELAX_TURNS: Final = 64
 """Turns let back within their share at one go."""
 
@@ -235,8 +233,8 @@ class Dispatch:
             lane.base = lane.top
         queue.ready -= 1
         if lane.cold is not None:
-            lane.cold.is_idle = False
-        if turn.cut is not None and turn.count < READ_BELOW:
+            lane.cold.started()
+        if turn.cut is not None and turn.count < self.shared.read_below:
             self._read_on(lane, turn)
         elif turn.count == 0:
             queue.drop_turn(turn)

@@ -118,6 +118,10 @@ class TenancyTier(Shelf[Turn]):
         lane_shelf.put(self, first.seat, tenancy.pass_, self.next_aim())
 
 
+TURNS_BELOW: Final = 128
+"""With fewer turns than this to choose from, a round is read on."""
+
+
 class Cold:
     """Turns of a lane that are in the store only, and how far they were read.
 
@@ -158,6 +162,12 @@ class Cold:
         if self.lane.entitled.shelf.size == 0:
             # Else there is enough to start, and the round goes on after that.
             self.want()
+
+    def started(self) -> None:
+        """One has gone: the round is read on before a batch would run out of turns."""
+        self.is_idle = False
+        if not self.is_read and self.lane.entitled.shelf.size < TURNS_BELOW:
+            self.lane.queue.shared.reads[self.lane] = None
 
     def want(self) -> None:
         """Asks for more to be read, unless it would be to no use."""

@@ -7,6 +7,7 @@ memory or not.
 """
 
 from heapq import heapify
+from typing import Final
 
 from headway.core import life
 from headway.core.book import Book
@@ -20,11 +21,23 @@ from headway.core.rules import Rules
 from headway.core.states import DEAD, READY, SCHEDULED
 from headway.core.turn import NOTHING_READ, Position, Turn, name_of, read_to
 
+READ_BELOW: Final = 128
+"""A turn with fewer jobs than this is read on, however many memory could hold."""
+
 
 def rows_max(book: Book, bounds: Bounds) -> int:
     """How many jobs of one turn memory may hold."""
     each = bounds.jobs_max // max(1, book.shared.turns)
     return max(4, min(4_096, each))
+
+
+def read_below(most: int) -> int:
+    """Jobs left of a turn when it is read on, where memory may hold so many of it.
+
+    Enough for a batch where there are few turns: one that runs dry in the middle of
+    a lease costs it another commit. Where there are many, a batch takes a few of each.
+    """
+    return max(16, min(READ_BELOW, most // 8))
 
 
 def tidy(book: Book, decision: Decision, bounds: Bounds, now_ms: int) -> None:
@@ -43,8 +56,9 @@ def tidy(book: Book, decision: Decision, bounds: Bounds, now_ms: int) -> None:
     for queue in shared.reshaped:
         _begin_anew(book, queue, now_ms)
     shared.reshaped.clear()
+    most = rows_max(book, bounds)
+    shared.read_below = read_below(most)
     if shared.grown:
-        most = rows_max(book, bounds)
         for turn in shared.grown:
             _cut(book, turn, most, now_ms)
         shared.grown.clear()
@@ -142,7 +156,9 @@ def _take_group(
     read_to(turn, None if is_whole else _position(queue.rules, jobs[-1]))
     for job in jobs:
         _place(book, job, now_ms, turn)
-    turn.seat_at(turn.strand.now(now_ms))
+    if not turn.rows or turn.rows[0][3] is not jobs[0]:
+        # Else it took its place when that one joined it.
+        turn.seat_at(turn.strand.now(now_ms))
 
 
 def _place(book: Book, job: Job, now_ms: int, source: Turn | None = None) -> None:

@@ -58,6 +58,8 @@ class Shared:
         """Queues whose jobs may belong into other turns, now that rules have changed."""
         self.reads: dict[object, None] = {}
         """What is to be read from the store before those who wait are told to go."""
+        self.read_below = 0
+        """A turn with fewer jobs than this is read on, if the store has more of it."""
         self.moved: dict[int, Job] = {}
         """Jobs that the decision under way has put elsewhere, and nothing else."""
         self.facts: dict[Fact, None] = {}

@@ -59,7 +59,7 @@ class Turn(Member):
         self.tenancy = tenancy
         self.tier = ENTITLED
         self.rows: list[Row] = []
-        """A heap; rows whose job has left are dropped when they surface."""
+        """A heap, up to `cut`; rows whose job has left are dropped when they surface."""
         self.late: list[Row] | None = None
         """Rows put aside: their promise was broken while their tenant was over."""
         self.is_shedding = False
@@ -104,14 +104,6 @@ class Turn(Member):
     def head(self) -> Job | None:
         """The job to start next: of a tenant over its share, one still in time."""
         row = _first_row(self.rows, self)
-        # One that goes on after a wait is always in memory, and may go.
-        if (
-            self.cut is not None
-            and row is not None
-            and row[:3] > self.cut
-            and not row[3].timeout_left_ms
-        ):
-            row = None
         if self.late:
             late = _first_row(self.late, self)
             is_in_time_first = self.is_shedding and self.tier == ENTITLED

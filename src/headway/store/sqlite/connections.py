@@ -44,6 +44,8 @@ def _connect(path: Path, flags: int, options: SqliteOptions) -> apsw.Connection:
         raise _explained(error, path) from error
     try:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        # Or a statement with a bound LIMIT is compiled anew for every other value.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         pragmas.set_before_reading(connection, options)
         schema.known_version(connection)
         if flags == READ_ONLY:

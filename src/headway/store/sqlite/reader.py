@@ -45,16 +45,25 @@ class Reader:
         return self._select(sql.JOBS, (apsw.carray(array("q", seqs)),))
 
     def rows(self, lane: int, turn: bytes, after: Position, limit: int) -> list[Row]:
-        return self._select(sql.ROWS, (lane, turn, *after, max(limit, 0)))
+        with self._turn:
+            connection = self._opened()
+            try:
+                if connection.readonly("main"):
+                    with connection:  # Somebody else writes: all of it as it was once.
+                        return _rows(connection, (lane, turn), after, limit)
+                return _rows(connection, (lane, turn), after, limit)
+            except apsw.Error as error:
+                raise self._fail(error) from error
 
     def turns(self, lane: int, after: bytes | None, limit: int, each: int) -> list[Row]:
         if limit < 1 or each < 1:
             self._opened()
             return []
         start = sql.BEFORE_ALL_TURNS if after is None else after
+        if each == 1:
+            return self._select(sql.HEADS, (lane, start, limit))
         rows: list[Row] = self._select(sql.TURNS, (lane, start, limit, each))
-        if each > 1:
-            rows.sort(key=_order)
+        rows.sort(key=_order)
         return rows
 
     def find_keys(self, wanted: list[tuple[str, str]]) -> list[Key]:
@@ -125,6 +134,21 @@ class Reader:
         if connection is not None:
             discard(connection)
         return self._failure
+
+
+def _rows(
+    connection: apsw.Connection, of: tuple[int, bytes], after: Position, limit: int
+) -> list[Row]:
+    """Those that share more keys with the last one come first."""
+    rows: list[Row] = []
+    for statement, keys in (
+        (sql.ROWS_OF_SECOND, after),
+        (sql.ROWS_OF_FIRST, after[:2]),
+        (sql.ROWS, after[:1]),
+    ):
+        if len(rows) < limit:
+            rows += connection.execute(statement, (*of, *keys, limit - len(rows)))
+    return rows
 
 
 def discard(connection: apsw.Connection) -> None:
