@@ -14,7 +14,6 @@ from tests.store.rows import job
 BINDINGS = {
     "EPOCH": 0,
     "MOVE": 6,
-    "MOVE_MANY": 6 * statements.ROWS_AT_ONCE,
     "END": 1,
     "END_BODY": 1,
     "FORGET_FACT": 2,
@@ -39,8 +38,6 @@ BINDINGS = {
 CARRIED = ("END", "END_BODY", "JOBS", "RESULTS")
 ALLOWED_SCANS = {
     "SCAN CONSTANT ROW",  # no table
-    f"SCAN {statements.ROWS_AT_ONCE} CONSTANT ROWS",  # those that come with the statement
-    "SCAN moved",  # the same
     "SCAN names",  # the turns found so far, one by one
     "SCAN heads",  # the same
     "SCAN carray VIRTUAL TABLE INDEX 1:",  # the seqs asked for

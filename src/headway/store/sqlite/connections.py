@@ -13,6 +13,13 @@ from headway.store.sqlite.reader import discard, failure
 READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY
 READ_WRITE: Final = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 
+USES_KEPT: Final = 512
+"""Compiled statements are kept by their last uses, as many as this.
+
+Every row of a batch is one: by less, writing a hundred rows would throw out all other
+statements of a commit, to be compiled again at the next one.
+"""
+
 
 def open_for_owner(path: Path, options: SqliteOptions) -> apsw.Connection:
     """A connection that may write, with its settings, its schema and a durable log."""
@@ -39,7 +46,9 @@ def open_for_reader(
 def _connect(path: Path, flags: int, options: SqliteOptions) -> apsw.Connection:
     """A file that turns out to be none of ours is left as it is, its log too."""
     try:
-        connection = apsw.Connection(str(path), flags=flags, vfs=options.vfs)
+        connection = apsw.Connection(
+            str(path), flags=flags, vfs=options.vfs, statementcachesize=USES_KEPT
+        )
     except apsw.Error as error:
         raise _explained(error, path) from error
     try:

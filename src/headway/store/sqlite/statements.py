@@ -15,21 +15,10 @@ ROW: Final = """jobs.seq, lane, turn, first, second, change,
 EPOCH: Final = "SELECT value FROM meta WHERE name = 'epoch'"
 RAISE_EPOCH: Final = "UPDATE meta SET value = value + 1 WHERE name = 'epoch'"
 
-# Many rows in one statement: each has to be found in a cache of statements, which keeps
-# the last hundred that were used, whether they differ or not. Measured, a quarter of
-# what it takes to write the rows of a commit.
-ROWS_AT_ONCE: Final = 25
 PUT: Final = "INSERT INTO jobs VALUES(?, ?, ?, ?, ?, ?, ?)"
-PUT_MANY: Final = PUT + ", (?, ?, ?, ?, ?, ?, ?)" * (ROWS_AT_ONCE - 1)
 PUT_BODY: Final = "INSERT INTO bodies VALUES(?, ?)"
 MOVE: Final = """UPDATE jobs
     SET lane = ?, turn = ?, first = ?, second = ?, change = ? WHERE seq = ?"""
-_MOVED: Final = "(?, ?, ?, ?, ?, ?)" + ", (?, ?, ?, ?, ?, ?)" * (ROWS_AT_ONCE - 1)
-MOVE_MANY: Final = f"""WITH moved(lane, turn, first, second, change, seq) AS (
-    VALUES {_MOVED})
-    UPDATE jobs SET lane = moved.lane, turn = moved.turn, first = moved.first,
-    second = moved.second, change = moved.change
-    FROM moved WHERE jobs.seq = moved.seq"""  # noqa: S608
 END: Final = "DELETE FROM jobs WHERE seq IN carray(?)"
 ANY_BODY: Final = "SELECT EXISTS(SELECT 1 FROM bodies)"
 END_BODY: Final = "DELETE FROM bodies WHERE seq IN carray(?)"

@@ -1,9 +1,6 @@
 """What a batch does to the tables, inside the transaction of its commit."""
 
 from array import array
-from collections.abc import Sequence
-from itertools import chain
-from typing import Any
 
 import apsw
 
@@ -19,7 +16,7 @@ def write(connection: apsw.Connection, batch: Batch) -> None:
         _put(connection, batch.puts)
     if batch.moves:
         before = connection.total_changes()
-        _each(connection, sql.MOVE_MANY, sql.MOVE, batch.moves)
+        connection.executemany(sql.MOVE, batch.moves)
         _expect(connection, before, len(batch.moves), "moves")
     if batch.ends:
         before = connection.total_changes()
@@ -51,19 +48,7 @@ def _put(connection: apsw.Connection, puts: list[Row]) -> None:
         connection.executemany(sql.PUT_BODY, big)
         apart = {seq for seq, _ in big}
         puts = [(*row[:6], None) if row[0] in apart else row for row in puts]  # type: ignore[misc]
-    _each(connection, sql.PUT_MANY, sql.PUT, puts)
-
-
-def _each(
-    connection: apsw.Connection, many: str, one: str, rows: Sequence[tuple[Any, ...]]
-) -> None:
-    """As many at a time as a statement takes, and the rest one by one."""
-    whole = len(rows) - len(rows) % sql.ROWS_AT_ONCE
-    for first in range(0, whole, sql.ROWS_AT_ONCE):
-        values = chain.from_iterable(rows[first : first + sql.ROWS_AT_ONCE])
-        connection.execute(many, tuple(values))
-    if whole < len(rows):
-        connection.executemany(one, rows[whole:])
+    connection.executemany(sql.PUT, puts)
 
 
 def _write_facts(connection: apsw.Connection, facts: list[Fact]) -> None:
