@@ -66,6 +66,7 @@ def _measure(
             file=sys.stderr,
         )
         told.append(json.loads(_child("serve", str(place))))
+    os.sync()  # Gigabytes that are still on their way to the disk hold a flush up.
     for _ in range(ROUNDS - 1):
         for (jobs, tenants), so_far in zip(sizes, told, strict=True):
             place = folder / str(tenants if jobs else 0)

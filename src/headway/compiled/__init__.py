@@ -57,6 +57,8 @@ MODULES: Final = (
     "headway.runtime.journal",
     "headway.runtime.meter",
     "headway.runtime.records",
+    "headway.server.ids",
+    "headway.server.shapes",
     "headway.sim.scan_board",
 )
 """None of them defines a record of msgspec: a compiled class loses what its base was told."""
