@@ -28,6 +28,8 @@ class Case:
     """Jobs that stand ready, the same number for each value."""
     is_full: bool = False
     """Every value runs as much as its limit lets it: each start wakes a parked one."""
+    room: int = 0
+    """How much that is, over all values, if it is not one for each."""
     late_ms: int = 0
     """How long the backlog has stood when measuring begins."""
     rules: Sequence[Command] = ()
@@ -74,6 +76,10 @@ PLAIN = QueueConfig(name="plain")
 CAPPED = QueueConfig(name="capped", limits=(Concurrency("each", 1, per="tenant"),))
 WIDE = QueueConfig(name="wide", limits=(Concurrency("server", 10, per="server"),))
 NARROW = QueueConfig(name="narrow", limits=(Concurrency("server", 1, per="server"),))
+FULL = 1_000
+"""Jobs that run where there is one capped tenant, or one strand with a limit."""
+ROOMY_CAP = QueueConfig(name="cap", limits=(Concurrency("each", FULL, per="tenant"),))
+ROOMY = QueueConfig(name="roomy", limits=(Concurrency("server", FULL, per="server"),))
 LANES = [QueueConfig(name=f"queue-{n}", slos_ms=SLOS_MS) for n in range(625)]
 WINDOWS = WindowSet((Window.parse("22:00-21:00", "Europe/Berlin"),))
 LIMITS = (
@@ -99,6 +105,11 @@ def weights(queue: str) -> list[Command]:
 
 
 BASE = Case("1 tenant, 1 strand, 1 lane", [PLAIN], of_tenant)
+# The same rules at a number of one: what a cap costs at all is told apart from what
+# many of them cost.
+ONE_CAPPED = Case("1 capped tenant", [ROOMY_CAP], of_tenant, is_full=True, room=FULL)
+ONE_WIDE = Case("1 strand", [ROOMY], of_server)
+ONE_NARROW = Case("1 strand at its limit", [ROOMY], of_server, is_full=True, room=FULL)
 OFF = Case("all features off", [PLAIN], bare, backlog=10_000)
 
 CASES: dict[str, tuple[Case, Case, float | None]] = {
@@ -138,12 +149,12 @@ CASES: dict[str, tuple[Case, Case, float | None]] = {
             1_000_000,
             is_full=True,
         ),
-        BASE,
+        ONE_CAPPED,
         2.0,
     ),
     "strands-100k": (
         Case("100,000 strands", [WIDE], of_server, 100_000, 100_000),
-        BASE,
+        ONE_WIDE,
         2.0,
     ),
     "strands-100k-full": (
@@ -155,9 +166,12 @@ CASES: dict[str, tuple[Case, Case, float | None]] = {
             100_000,
             is_full=True,
         ),
-        BASE,
+        ONE_NARROW,
         2.0,
     ),
+    "capped-1": (ONE_CAPPED, BASE, None),
+    "strands-1": (ONE_WIDE, BASE, None),
+    "strands-1-full": (ONE_NARROW, BASE, None),
     "lanes-10k": (Case("10,000 lanes", LANES, of_lane, 10_000, 10_000), BASE, 2.0),
     "lanes-10k-late": (
         Case(

@@ -51,7 +51,7 @@ class Bench:
         self.partition.decide([Configure(config) for config in case.queues], START_MS)
         self.partition.decide(case.rules, START_MS)
         if case.is_full:
-            self._fill(case.values)
+            self._fill(case.room or case.values)
             self._occupy()
         self._fill(case.backlog)
         if case.is_full:
