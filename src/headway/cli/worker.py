@@ -2,9 +2,7 @@
 
 import logging
 import os
-import signal
 import sys
-from collections.abc import Awaitable
 from typing import Final
 
 import click
@@ -16,6 +14,8 @@ from headway.worker import loading
 from headway.worker.app import App
 from headway.worker.log import start_log
 from headway.worker.reloading import CHANGED_STATUS, Reloading, wait_for_change
+from headway.worker.running import Worker, WorkerSettings
+from headway.worker.signals import stopped_by_signals
 
 log: Final = logging.getLogger("headway.worker")
 
@@ -101,19 +101,20 @@ def worker(
         names = [name.strip() for name in (queues or "").split(",") if name.strip()]
         click.echo(f"headway worker {os.getpid()} runs {place}")
         log.info("the worker starts", extra={"app": place, "concurrency": concurrency})
-        work = app.awork(*names, concurrency=concurrency, grace=grace, lease=lease)
-        uvloop.run(_until_over(work))
+        settings = WorkerSettings(
+            queues=tuple(names), concurrency=concurrency, grace=grace, lease=lease
+        )
+        uvloop.run(_until_over(app.worker(settings)))
         app.close()
         log.info("the worker has ended", extra={"app": place})
         if reloading is not None and reloading.has_changed:
             sys.exit(CHANGED_STATUS)
 
 
-async def _until_over(work: Awaitable[None]) -> None:
+async def _until_over(worker: Worker) -> None:
     """Signals that come when it is over change nothing: it ends, and says so with 0."""
-    await work
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)
+    with stopped_by_signals(worker.stop, is_last=True):
+        await worker.run()
 
 
 def _loaded(place: str, is_watched: bool) -> App:

@@ -1,9 +1,7 @@
 """The app: where the queue is, and which handlers there are."""
 
 import asyncio
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Protocol, Self, TypeVar, Unpack, overload
 
@@ -20,6 +18,7 @@ from headway.worker.outcomes import Duration
 from headway.worker.payloads import written
 from headway.worker.ports import Ports
 from headway.worker.running import Worker, WorkerSettings
+from headway.worker.signals import stopped_by_signals
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -137,7 +136,7 @@ class App:
                 until_empty=until_empty,
             )
         )
-        with _signals(worker.stop):
+        with stopped_by_signals(worker.stop):
             await worker.run()
 
     def worker(
@@ -167,19 +166,3 @@ class App:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-@contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Signals stop the worker, where signals can be had: in the main thread."""
-    loop = asyncio.get_running_loop()
-    taken = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        with suppress(ValueError, RuntimeError):
-            loop.add_signal_handler(number, stop)
-            taken.append(number)
-    try:
-        yield
-    finally:
-        for number in taken:
-            loop.remove_signal_handler(number)
