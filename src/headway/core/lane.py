@@ -163,8 +163,8 @@ class Cold:
             # Else there is enough to start, and the round goes on after that.
             self.want()
 
-    def started(self) -> None:
-        """One has gone: the round is read on before a batch would run out of turns."""
+    def one_left(self) -> None:
+        """A job has left: the round is read on before a batch runs out of turns."""
         self.is_idle = False
         if not self.is_read and self.lane.entitled.shelf.size < TURNS_BELOW:
             self.lane.queue.shared.reads[self.lane] = None
