@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -97,13 +98,48 @@ def test_every_query_runs_in_its_engines_and_both_say_the_same(
     for heading, found in answers.items():
         assert set(found) == {"DuckDB", "Spark"}, heading
         assert found["DuckDB"], heading
-        assert found["DuckDB"] == found["Spark"], heading
+        assert same(found["DuckDB"], found["Spark"]), (heading, found)
     dead = answers["Dead letters by error"]["DuckDB"]
     assert [row[:4] for row in dead] == [
         ("mail", ATTACK, ATTACK, 2.0),
         ("mail", "k", ATTACK, 1.0),
         ("mail", "k", "KeyError: 'x'", 1.0),
     ]
+
+
+def test_a_number_may_differ_by_the_last_place_it_was_rounded_to() -> None:
+    # 9 / 60000 is a tie for Spark's decimals and lies below it for DuckDB's doubles.
+    assert same([("a", 1.0, 0.0001)], [("a", 1.0, 0.0002)])
+    assert not same([("a", 1.0, 0.0001)], [("a", 1.0, 0.0003)])
+    assert not same([("a", 1.0)], [("a", 2.0)])
+    assert not same([("a", 1.0)], [("b", 1.0)])
+    assert not same([("a", None)], [("a", 0.0)])
+    assert not same([("a", 1.0)], [])
+    assert same([("a", 0.002), ("b", 0.002)], [("b", 0.003), ("a", 0.002)])
+
+
+def same(ours: list[Row], theirs: list[Row]) -> bool:
+    """But for ties, which engines round either way, and the order that follows."""
+    if len(ours) != len(theirs):
+        return False
+    pairs = zip(sorted(ours, key=_words), sorted(theirs, key=_words), strict=True)
+    return all(
+        len(one) == len(other) and all(map(_near, one, other)) for one, other in pairs
+    )
+
+
+def _words(row: Row) -> list[str]:
+    return [value for value in row if isinstance(value, str)]
+
+
+def _near(one: Any, other: Any) -> bool:
+    if not (isinstance(one, float) and isinstance(other, float)):
+        return bool(one == other)
+    if one.is_integer() and other.is_integer():
+        return one == other
+    digits = [Decimal(repr(value)).as_tuple().exponent for value in (one, other)]
+    places = max(-int(after) for after in digits)
+    return abs(one - other) < 1.5 * 10.0**-places
 
 
 def queries() -> list[tuple[str, str, str]]:
