@@ -23,7 +23,11 @@ def spark() -> Iterator[Any]:
             # With few rows most of the time would go into plans and their compilation.
             "spark.sql.adaptive.enabled": "false",
             "spark.sql.codegen.wholeStage": "false",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            # By itself the room for code is small then, full after a minute, and all
+            # that comes is interpreted.
+            "spark.driver.extraJavaOptions": (
+                "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+            ),
         },
     )
     yield made
