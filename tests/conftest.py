@@ -12,6 +12,15 @@ from tests.postgres import shared
 settings.register_profile("headway", deadline=None)
 settings.load_profile("headway")
 
+TOGETHER = (
+    "tests/cli/",
+    "tests/cluster/",
+    "tests/dashboard/",
+    "tests/server/",
+    "tests/sim/test_world_promises.py",
+)
+"""Modules whose tests share a server, a browser, or what a simulation came to."""
+
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if compiled.is_used() and item.get_closest_marker("interpreted"):
@@ -20,14 +29,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests on Spark go to one worker, and first: each other would start a Spark, too."""
+    """What tests have in common is made once, where that is dear; others go anywhere.
+
+    Those on Spark go to one worker, and first: each other would start a Spark, too.
+    """
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-    class OneSpark(LoadScopeScheduling):  # type: ignore[misc]
+    class Grouped(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.startswith("tests/spark/") else nodeid
+            if nodeid.startswith("tests/spark/"):
+                return "spark"
+            module, _, _ = nodeid.partition("::")
+            return module if module.startswith(TOGETHER) else nodeid
 
-    return OneSpark(config, log)
+    return Grouped(config, log)
 
 
 def pytest_sessionfinish() -> None:
