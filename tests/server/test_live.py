@@ -23,7 +23,9 @@ SCENARIO = SIMULATIONS[0].example["scenario"]
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     server = Served(tmp_path_factory.mktemp("live") / "data")
-    server.ask("POST", "/v1/queues/mail/jobs", {"kind": "a", "tenant": "acme"})
+    assert server.ask("PUT", "/v1/queues/mail", {"slo": "1h"}).status < 300
+    job = {"kind": "a", "tenant": "acme"}
+    assert server.ask("POST", "/v1/queues/mail/jobs", job).status == 201
     yield server
     server.stop()
 
@@ -59,7 +61,7 @@ def test_the_moment_is_told_by_lane_and_in_sum(served: Served) -> None:
         told = get(served, "/v1/live")
         named = {one["queue"]: one for one in told["lanes"]}
         lane = named.get("mail", lane)
-    assert (lane["slo_ms"], lane["ready"], lane["late"]) == (30_000, 1, 0)
+    assert (lane["slo_ms"], lane["ready"], lane["late"]) == (3_600_000, 1, 0)
     assert lane["broken_since_ms"] is None
     assert told["counts"]["ready"] == 1
     assert told["slots"]["busy"] == 0

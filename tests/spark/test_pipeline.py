@@ -1,5 +1,6 @@
 """History to tables: what a server did is what the tables say, however it is cut."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,24 @@ from tests.spark.work import content, run, staged, work
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(1_200)]
 
 
-def test_jobs_and_attempts_are_as_they_were(
-    spark: Any, served: Served, tmp_path: Path
-) -> None:
-    work(served)
-    lake = run(spark, served, tmp_path / "lake")
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server at which nothing happens any more."""
+    served = Served(tmp_path_factory.mktemp("worked") / "data")
+    try:
+        work(served)
+        yield served
+    finally:
+        served.stop()
+
+
+@pytest.fixture(scope="module")
+def lake(spark: Any, worked: Served, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """All of its history, in one go."""
+    return run(spark, worked, tmp_path_factory.mktemp("lake"))
+
+
+def test_jobs_and_attempts_are_as_they_were(spark: Any, lake: Lake) -> None:
     outcomes = sorted(
         row["outcome"] for row in rows_of(lake.read(spark, "silver.jobs"))
     )
@@ -46,24 +60,21 @@ def test_jobs_and_attempts_are_as_they_were(
 
 
 def test_tables_do_not_depend_on_how_history_is_cut(
-    spark: Any, served: Served, tmp_path: Path
+    spark: Any, worked: Served, lake: Lake, tmp_path: Path
 ) -> None:
-    work(served)
-    whole = run(spark, served, tmp_path / "whole")
-    cut = run(spark, served, tmp_path / "cut", per_batch=20)
+    cut = run(spark, worked, tmp_path / "cut", per_batch=20)
     assert cut.published().batch > 1
-    assert content(spark, whole) == content(spark, cut)
+    assert content(spark, lake) == content(spark, cut)
 
 
 def test_what_was_published_is_not_taken_twice(
-    spark: Any, served: Served, tmp_path: Path
+    spark: Any, worked: Served, lake: Lake
 ) -> None:
-    work(served)
-    lake = run(spark, served, tmp_path / "lake")
+    root = Path(lake.place.root)
     before = content(spark, lake)
-    for file in sorted((tmp_path / "lake" / "_checkpoint" / "commits").iterdir()):
+    for file in sorted((root / "_checkpoint" / "commits").iterdir()):
         file.unlink()
-    run(spark, served, tmp_path / "lake")
+    run(spark, worked, root)
     assert content(spark, lake) == before
     assert lake.published().batch == 1
 
