@@ -11,7 +11,7 @@ from tests.spark.conftest import rows_of
 
 
 def enqueue(served: Served, count: int, **fields: object) -> None:
-    jobs = [{"kind": "k", "slo": "5s", **fields} for _ in range(count)]
+    jobs = [{"kind": "k", "slo": "1m", **fields} for _ in range(count)]
     assert served.ask("POST", "/v1/queues/mail/jobs", jobs).status == 201
 
 
