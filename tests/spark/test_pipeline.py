@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from headway.spark.errors import GateClosed, HistoryGap
 from headway.spark.lake.lake import Lake
 from headway.spark.lake.published import Counted
 from headway.spark.pipeline.batch import Batch
 from headway.spark.pipeline.run import Pipeline, Settings
+from headway.spark.source.history import HistoryStream
+from headway.spark.source.options import read_options
 from tests.server.process import Served
 from tests.spark.conftest import rows_of
 from tests.spark.work import content, run, staged, work
@@ -65,6 +68,19 @@ def test_tables_do_not_depend_on_how_history_is_cut(
     cut = run(spark, worked, tmp_path / "cut", per_batch=20)
     assert cut.published().batch > 1
     assert content(spark, lake) == content(spark, cut)
+
+
+@pytest.mark.parametrize(("more", "is_all"), [(0, True), (3, True), (4, False)])
+def test_a_batch_takes_along_what_little_is_left(
+    worked: Served, more: int, is_all: bool
+) -> None:
+    stream = HistoryStream(read_options({"url": worked.address}))
+    stream.prepareForTriggerAvailableNow()
+    ((name, end),) = stream.latestOffset({}, ReadAllAvailable()).items()
+    start = {name: end - 24 - more}
+    found = stream.latestOffset(start, ReadMaxRows(24))
+    assert (found == {name: end}) is is_all
+    assert found[name] >= start[name] + 24
 
 
 def test_what_was_published_is_not_taken_twice(

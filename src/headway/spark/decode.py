@@ -73,9 +73,10 @@ def batches(
         _, counts, told = _decode(commit.blob)
         number = commit.first
         for index, event in enumerate(told):
+            if event[0] == _TICK:
+                # Its enqueue may be before a task's end, and it itself after it.
+                pile.ticked(told, index, number)
             if first <= number < before:
-                if event[0] == _TICK:
-                    pile.ticked(told, index, number)
                 event.append(number)
                 pile.rows[event[0]].append(event)
                 pile.count += 1

@@ -45,6 +45,9 @@ SETTINGS: Final = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Otherwise every batch logs that there is no watermark to clean up.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # A batch has hundreds of generated classes: with the hundred that are kept
+    # otherwise, each batch would compile all of them again.
+    "spark.sql.codegen.cache.maxEntries": "2000",
     "spark.log.level": "ERROR",
 }
 """What a session is given that does not say otherwise."""

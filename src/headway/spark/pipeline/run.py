@@ -14,6 +14,7 @@ from headway.spark.lake.delta import told
 from headway.spark.lake.lake import Lake
 from headway.spark.lake.published import Published
 from headway.spark.pipeline.batch import Batch, Tell
+from headway.spark.source.options import EVENTS_PER_BATCH, EVENTS_PER_TASK
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,8 +29,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     token: str | None = None
     reader: str = READER
     """The name under which the server keeps history for this lake."""
-    events_per_batch: int = 8_000_000
-    events_per_task: int = 500_000
+    events_per_batch: int = EVENTS_PER_BATCH
+    events_per_task: int | None = None
+    """None means two tasks for each core of the cluster, if they are large enough."""
     every_s: float | None = None
     """None means: what there is now, and then it ends."""
 
@@ -67,7 +69,7 @@ class Pipeline:
             .option("url", settings.url)
             .option("starts", msgspec.json.encode(self.record.vector).decode())
             .option("eventsPerBatch", settings.events_per_batch)
-            .option("eventsPerTask", settings.events_per_task)
+            .option("eventsPerTask", self._events_per_task())
             .option("stageTo", self._lake.place.root)
         )
         if settings.token is not None:
@@ -90,6 +92,14 @@ class Pipeline:
         finally:
             query.stop()
         return self.record
+
+    def _events_per_task(self) -> int:
+        """Many, since jobs that begin in one task and end in another cost more."""
+        settings = self._settings
+        if settings.events_per_task is not None:
+            return settings.events_per_task
+        tasks = 2 * int(self._spark.sparkContext.defaultParallelism)
+        return max(EVENTS_PER_TASK, settings.events_per_batch // tasks)
 
     def _batch(self, arrived: "DataFrame", _: int) -> None:
         """Spark's own number of a batch is of no meaning here."""

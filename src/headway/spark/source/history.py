@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -21,6 +22,9 @@ from headway.spark.errors import HistoryGap
 from headway.spark.source.options import Options
 from headway.spark.source.staging import staged
 from headway.wire.history import Commit
+
+_SLACK: Final = 8
+"""A batch takes up to an eighth more than was asked for, if nothing is left then."""
 
 
 class Range(InputPartition):
@@ -126,14 +130,18 @@ class HistoryStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if ends is None:
             ends = {name: before for name, (_, before) in self._there().items()}
         left = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        # For what little is left: a batch of its own would cost as much as a million.
+        slack = 0 if left is None else left // _SLACK
         offset = dict(start)
         for partition, end in sorted(ends.items()):
             first = offset.get(partition, 1)
             before = end
-            if left is not None and first + left < end:
-                before = self._whole(partition, first + left)
             if left is not None:
-                left = max(0, left - max(0, before - first))
+                if first + left + slack < end:
+                    before = self._whole(partition, first + left)
+                taken = max(0, before - first)
+                slack -= min(slack, max(0, taken - left))
+                left = max(0, left - taken)
             offset[partition] = max(first, before)
         return offset
 

@@ -70,13 +70,20 @@ class Lives(NamedTuple):
     """The events of all other jobs."""
 
 
-def lives(by_type: Mapping[str, Sequence[pa.RecordBatch]]) -> Lives:
-    """What the events tell, by type, of one partition and in the order of history."""
+def lives(
+    by_type: Mapping[str, Sequence[pa.RecordBatch]], before: pa.Table | None = None
+) -> Lives:
+    """What the events tell, by type, of one partition and in the order of history.
+
+    `before` is the rest of what came just before them.
+    """
     tables = [
         pa.Table.from_batches(by_type[name], _EVENTS)
         for name in TYPES
         if by_type.get(name)
     ]
+    if before is not None and before.num_rows:
+        tables.append(before)
     if not tables:
         return Lives(*(one.empty_table() for one in (_JOBS, _ATTEMPTS, _EVENTS)))
     events = pa.concat_tables(tables)
@@ -89,18 +96,22 @@ def lives(by_type: Mapping[str, Sequence[pa.RecordBatch]]) -> Lives:
 
 
 class _Told:
-    """Events in their order, each with the place of its job among all jobs."""
+    """Events in their order, each with the place of its job among all jobs.
+
+    Numbers are put in that order; texts stay where they are, and few are ever taken.
+    """
 
     def __init__(self, events: pa.Table) -> None:
         self.order: Numbers = np.argsort(_numbers(events, "event"))
-        self.table = events.combine_chunks().take(pa.array(self.order))
+        self._table = events.combine_chunks()
         self._at: dict[str, Numbers] = {
-            name: _numbers(self.table, name) for name in (*_NUMBERS, *_WAITS)
+            name: _numbers(self._table, name)[self.order]
+            for name in (*_NUMBERS, *_WAITS)
         }
-        self._type = _coded(self.table)
-        self._is_again = _flags(self.table, "is_again")
-        job = _numbers(self.table, "job")
-        generation = _numbers(self.table, "generation")
+        self._type = _coded(self._table)[self.order]
+        self._is_again = _flags(self._table, "is_again")[self.order]
+        job = _numbers(self._table, "job")[self.order]
+        generation = _numbers(self._table, "generation")[self.order]
         keys = job * _GENERATIONS + generation
         _, first, of = np.unique(keys, return_index=True, return_inverse=True)
         self.of: Numbers = of.reshape(-1)
@@ -109,7 +120,7 @@ class _Told:
         self._count = len(first)
         self._last = self._last_of(np.arange(len(keys)))
         self._is_known = (job[first] < _JOBS_MAX) & (generation[first] < _GENERATIONS)
-        is_done = _flags(self.table, "is_done")
+        is_done = _flags(self._table, "is_done")[self.order]
         self._is_end = self._is("ack", "cancel", "bury", "expire")
         self._is_end |= self._is("reply") & is_done
         ends = ("ack", "retry", "release", "lose", "wait", "bury", "cancel", "expire")
@@ -249,15 +260,16 @@ class _Told:
 
     def _key(self, name: str) -> Numbers:
         """A column as numbers that are equal where its values are."""
-        column = self.table.column(name)
+        column = self._table.column(name)
         if pa.types.is_integer(column.type):
             return self._at[name]
-        return _numbers_of(column.dictionary_encode().combine_chunks().indices)
+        found = column.dictionary_encode().combine_chunks().indices
+        return _numbers_of(found)[self.order]
 
     def _taken(self, name: str, which: Numbers) -> pa.Array:
         """A column's values at these events; null at -1."""
-        places = pa.array(which, mask=which < 0)
-        return self.table.column(name).take(places).combine_chunks()
+        places = pa.array(self.order[which], mask=which < 0)
+        return self._table.column(name).take(places).combine_chunks()
 
     def _reasons(self, failed: Numbers) -> pa.Array:
         told = self._taken("reason", failed)

@@ -31,23 +31,44 @@ STAGED: Final[Columns] = {
 """What a stream of history yields that is written to files."""
 GROUP_ROWS: Final = 20_000
 """Types with fewer rows share a row group: readers of one type skip the others."""
+CHUNK: Final = 500_000
+"""Events that a task holds in memory: some 600 MB with all that is made of them."""
 _SCHEMA: Final = arrow_schema(EVENTS)
 
 
 def staged(root: str, decoded: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Writes files under the lake's root; a row tells of each, or none of no rows."""
+    files = _Files(root)
+    rest = _SCHEMA.empty_table()
+    for by_type in _chunks(decoded):
+        found = lives(by_type, rest)
+        for group in _groups(by_type):
+            files.add(BRONZE, group)
+        files.add(JOBS, found.jobs)
+        files.add(ATTEMPTS, found.attempts)
+        rest = found.rest
+        # What is not whole waits for what follows, up to a chunk's worth of it.
+        if rest.num_rows > CHUNK:
+            files.add(REST, rest)
+            rest = _SCHEMA.empty_table()
+    files.add(REST, rest)
+    yield from files.closed()
+
+
+def _chunks(
+    decoded: Iterable[pa.RecordBatch],
+) -> Iterator[dict[str, list[pa.RecordBatch]]]:
+    """The events by their types, as many at a time as are kept in memory."""
     by_type: dict[str, list[pa.RecordBatch]] = {}
+    count = 0
     for batch in decoded:
         by_type.setdefault(batch.column("type")[0].as_py(), []).append(batch)
-    if not by_type:
-        return
-    found = lives(by_type)
-    yield _written(root, BRONZE, list(_groups(by_type)))
-    for name, table in ((JOBS, found.jobs), (ATTEMPTS, found.attempts)):
-        if table.num_rows:
-            yield _written(root, name, [table])
-    if found.rest.num_rows:
-        yield _written(root, REST, [found.rest])
+        count += batch.num_rows
+        if count >= CHUNK:
+            yield by_type
+            by_type, count = {}, 0
+    if by_type:
+        yield by_type
 
 
 def home(name: str) -> str:
@@ -55,23 +76,64 @@ def home(name: str) -> str:
     return BRONZE if name == REST else name
 
 
-def _written(root: str, table: str, groups: list[pa.Table]) -> pa.RecordBatch:
-    """A file with a group of rows for each of these."""
-    files, path = filesystem(Place(root).table(home(table)))
-    name = f"{WRITE}={uuid.uuid4().hex}/part-0.parquet"
-    files.create_dir(f"{path}/{name}".rpartition("/")[0], recursive=True)
-    with (
-        files.open_output_stream(f"{path}/{name}") as out,
-        pq.ParquetWriter(out, groups[0].schema, compression="zstd") as writer,
-    ):
-        for group in groups:
-            writer.write_table(group, row_group_size=group.num_rows)
-    with files.open_input_file(f"{path}/{name}") as written:
-        size = written.size()
-        footer = pq.ParquetFile(written).metadata
-    row: dict[str, list[Any]] = {"table": [table], "path": [name], "size": [size]}
-    row["stats"] = [json.dumps(stats_of(footer))]
-    return pa.RecordBatch.from_pydict(row, schema=arrow_schema(STAGED))
+class _Files:
+    """The files of one task: one for each table that it has rows for."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._open: dict[str, _File] = {}
+
+    def add(self, table: str, rows: pa.Table) -> None:
+        """As a group of their own."""
+        if not rows.num_rows:
+            return
+        if table not in self._open:
+            self._open[table] = _File(self._root, table, rows.schema)
+        self._open[table].writer.write_table(rows, row_group_size=rows.num_rows)
+
+    def closed(self) -> Iterator[pa.RecordBatch]:
+        for one in self._open.values():
+            yield one.closed()
+
+
+class _File:
+    def __init__(self, root: str, table: str, schema: pa.Schema) -> None:
+        self._table = table
+        self._files, path = filesystem(Place(root).table(home(table)))
+        self._name = f"{WRITE}={uuid.uuid4().hex}/part-0.parquet"
+        self._path = f"{path}/{self._name}"
+        self._files.create_dir(self._path.rpartition("/")[0], recursive=True)
+        self._out = self._files.open_output_stream(self._path)
+        self.writer = pq.ParquetWriter(self._out, schema, **_packing(schema))
+
+    def closed(self) -> pa.RecordBatch:
+        """Whole now; answers the row that tells of it."""
+        self.writer.close()
+        self._out.close()
+        with self._files.open_input_file(self._path) as written:
+            size = written.size()
+            footer = pq.ParquetFile(written).metadata
+        row = {
+            "table": [self._table],
+            "path": [self._name],
+            "size": [size],
+            "stats": [json.dumps(stats_of(footer))],
+        }
+        return pa.RecordBatch.from_pydict(row, schema=arrow_schema(STAGED))
+
+
+def _packing(schema: pa.Schema) -> dict[str, Any]:
+    """Numbers by their differences: half the work of a dictionary, and half the size."""
+    numbers = [
+        field.name
+        for field in schema
+        if pa.types.is_int64(field.type) or pa.types.is_timestamp(field.type)
+    ]
+    return {
+        "compression": "zstd",
+        "use_dictionary": [one.name for one in schema if one.name not in numbers],
+        "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+    }
 
 
 def _groups(by_type: dict[str, list[pa.RecordBatch]]) -> Iterator[pa.Table]:
