@@ -1,6 +1,7 @@
 """A task makes rows of jobs whose whole life it has seen, and leaves the others alone."""
 
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 
 from headway.core import events as told
 from headway.spark.columns import EVENTS, arrow_schema
-from headway.spark.decode import batches
+from headway.spark.decode import piles
 from headway.spark.source.lives import Lives, lives
 from headway.wire.history import Commit
 
@@ -46,7 +47,7 @@ def seen(*happened: Any) -> Lives:
     blob = msgspec.msgpack.encode([0, {}, list(happened)])
     commit = Commit(1, len(happened), 0, blob)
     by_type: dict[str, list[pa.RecordBatch]] = {}
-    for batch in batches("p1", [commit], 1, len(happened) + 1):
+    for batch in chain.from_iterable(piles("p1", [commit], 1, len(happened) + 1)):
         by_type.setdefault(batch.column("type")[0].as_py(), []).append(batch)
     return lives(by_type)
 

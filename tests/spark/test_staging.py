@@ -1,6 +1,6 @@
 """What a task makes of its range: files, and the same rows however it holds them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.history import chapters
 from headway.core import events as told
-from headway.spark.decode import batches
+from headway.spark import decode
 from headway.spark.lake.delta import Place
 from headway.spark.source import staging
 from headway.spark.source.lives import lives
@@ -26,15 +26,14 @@ def commits() -> Iterator[Commit]:
         yield Commit(segment.first, segment.count, segment.at_ms, segment.blob)
 
 
-@pytest.fixture(scope="module")
-def decoded() -> list[pa.RecordBatch]:
-    return list(batches("p1", commits(), 1, EVENTS + 1))
+def decoded() -> Iterator[list[pa.RecordBatch]]:
+    return decode.piles("p1", commits(), 1, EVENTS + 1)
 
 
-def written(root: Path, decoded: list[pa.RecordBatch]) -> dict[str, pa.Table]:
+def written(root: Path, told: Iterable[list[pa.RecordBatch]]) -> dict[str, pa.Table]:
     """All rows of the files, by table."""
     found = {}
-    for row in staging.staged(str(root), decoded):
+    for row in staging.staged(str(root), told):
         (one,) = row.to_pylist()
         path = Path(Place(str(root)).table(staging.home(one["table"]))) / one["path"]
         assert path.stat().st_size == one["size"]
@@ -53,17 +52,12 @@ ORDERS = {"bronze.events": "event", "silver.jobs": "job", "silver.attempts": "to
 
 
 def test_a_task_that_holds_less_at_a_time_writes_the_same(
-    tmp_path: Path, decoded: list[pa.RecordBatch], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_once = written(tmp_path / "whole", decoded)
-    small = [
-        batch.slice(start, 3_000)
-        for batch in decoded
-        for start in range(0, batch.num_rows, 3_000)
-    ]
-    small.sort(key=lambda one: one.column("event")[0].as_py())
+    at_once = written(tmp_path / "whole", decoded())
+    monkeypatch.setattr(decode, "ROWS", 5_000)
     monkeypatch.setattr(staging, "CHUNK", EVENTS // 2)
-    in_parts = written(tmp_path / "parts", small)
+    in_parts = written(tmp_path / "parts", decoded())
     assert at_once.keys() == in_parts.keys() == {*ORDERS, "rest"}
     assert at_once["silver.jobs"].num_rows > EVENTS // 20
     for table, name in {**ORDERS, "rest": "event"}.items():
@@ -71,7 +65,7 @@ def test_a_task_that_holds_less_at_a_time_writes_the_same(
 
 
 def test_what_is_never_whole_does_not_pile_up(
-    tmp_path: Path, decoded: list[pa.RecordBatch], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: list[int] = []
 
@@ -79,29 +73,57 @@ def test_what_is_never_whole_does_not_pile_up(
         held.append(before.num_rows)
         return lives(by_type, before)
 
-    begins = [one for one in decoded if one.column("type")[0].as_py() == "enqueue"]
-    small = [
-        one.slice(start, 100) for one in begins for start in range(0, len(one), 100)
+    monkeypatch.setattr(decode, "ROWS", 500)
+    begins = [
+        [one for one in pile if one.column("type")[0].as_py() == "enqueue"]
+        for pile in decoded()
     ]
     monkeypatch.setattr(staging, "lives", watched)
     monkeypatch.setattr(staging, "CHUNK", 1_000)
-    found = written(tmp_path, small)
-    assert found["rest"].num_rows == sum(map(len, begins))
+    found = written(tmp_path, begins)
+    assert found["rest"].num_rows == sum(len(one) for pile in begins for one in pile)
     assert len(held) > 10
     assert max(held) <= 1_000
 
 
-def test_a_job_knows_its_schedule_though_its_tick_is_of_the_next_task() -> None:
-    job: Any = {"queue": "mail", "slo_ms": 1_000, "tenant": "t", "kind": "k"}
-    enqueue = told.Enqueued(
-        at_ms=1, seq=7, generation=0, **job, run_at_ms=1, priority=1, cost=1
+WHOSE: Any = {"queue": "mail", "slo_ms": 1_000, "tenant": "t", "kind": "k"}
+
+
+def enqueue(seq: int) -> told.Enqueued:
+    job: Any = {"seq": seq, "generation": 0, **WHOSE}
+    return told.Enqueued(at_ms=1, **job, run_at_ms=1, priority=1, cost=1)
+
+
+def life(seq: int, *between: str) -> Iterator[Any]:
+    job: Any = {"seq": seq, "generation": 0, **WHOSE}
+    lease: Any = {"worker": "w", "wait_ms": 0, "held_ms": 0, "lease_until_ms": 9}
+    yield enqueue(seq)
+    yield told.Leased(at_ms=2, **job, attempt=1, token=seq, **lease)
+    if "extend" in between:
+        yield told.Extended(at_ms=3, **job, lease_until_ms=9)
+    yield told.Acked(at_ms=4, **job, attempt=1, run_ms=2, token=seq)
+
+
+def test_a_job_that_is_whole_has_all_of_its_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened = [*life(7), *life(8, "extend")]
+    blob = msgspec.msgpack.encode([0, {}, happened])
+    monkeypatch.setattr(staging, "CHUNK", 1)
+    found = written(
+        tmp_path, decode.piles("p1", [Commit(1, len(happened), 4, blob)], 1, 9)
     )
+    assert found["silver.jobs"].column("job").to_pylist() == [7, 8]
+    assert "rest" not in found
+
+
+def test_a_job_knows_its_schedule_though_its_tick_is_of_the_next_task() -> None:
     tick = told.Ticked(at_ms=1, queue="mail", schedule="daily", tick_ms=1, seq=7)
-    commit = Commit(1, 2, 1, msgspec.msgpack.encode([0, {}, [enqueue, tick]]))
+    commit = Commit(1, 2, 1, msgspec.msgpack.encode([0, {}, [enqueue(7), tick]]))
     for before in (2, 3):
-        first, *_ = batches("p1", [commit], 1, before)
+        ((first, *_),) = decode.piles("p1", [commit], 1, before)
         (row,) = first.to_pylist()
         assert (row["type"], row["event"]) == ("enqueue", 1)
         assert (row["schedule"], row["tick_ms"]) == ("daily", 1)
-    (second,) = batches("p1", [commit], 2, 3)
+    ((second,),) = decode.piles("p1", [commit], 2, 3)
     assert second.column("type").to_pylist() == ["tick"]

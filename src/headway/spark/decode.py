@@ -61,12 +61,13 @@ def _form(kind: Any) -> tuple[str, _Form]:
 _FORMS: Final = dict(map(_form, get_args(events.AnyEvent)))
 
 
-def batches(
+def piles(
     partition: str, commits: Iterable[Commit], first: int, before: int
-) -> Iterator[pa.RecordBatch]:
-    """The events from `first` to before `before`, in batches of one kind each.
+) -> Iterator[list[pa.RecordBatch]]:
+    """The events from `first` to before `before`, some commits at a time.
 
-    At the end come the counts of the queues, as of their last commit that ends here.
+    Each pile is of batches of one kind each. At the end come the counts of the queues,
+    as of their last commit that ends here.
     """
     pile = _Pile(partition)
     for commit in commits:
@@ -85,9 +86,8 @@ def batches(
             for queue, found in counts.items():
                 pile.counts[queue] = [number - 1, commit.at_ms, queue, *found[:5]]
         if pile.count >= ROWS:
-            yield from pile.taken()
-    yield from pile.taken()
-    yield from pile.counted()
+            yield list(pile.taken())
+    yield [*pile.taken(), *pile.counted()]
 
 
 class _Pile:

@@ -1,6 +1,7 @@
 """Lakes with a history that is known in every detail: told by the simulator."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 from headway.sim.scenario import Scenario
 from headway.spark.columns import EVENTS, arrow_schema
-from headway.spark.decode import batches
+from headway.spark.decode import piles
 from headway.spark.lake.lake import Lake
 from headway.spark.pipeline.batch import Batch
 from headway.wire.history import Commit
@@ -22,7 +23,7 @@ COMMIT = 500
 def lake_of(spark: Any, scenario: Scenario, folder: Path) -> Lake:
     """The history of a run, in the tables that a pipeline makes of it."""
     told = history_of(scenario)
-    found = batches("p1", _commits(told), 1, len(told) + 1)
+    found = chain.from_iterable(piles("p1", _commits(told), 1, len(told) + 1))
     table = pa.Table.from_batches(list(found), arrow_schema(EVENTS))
     lake = Lake(str(folder))
     Batch(spark, lake, lake.ledger.last(), lambda _: None).run(

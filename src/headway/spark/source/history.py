@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from headway.client import history
-from headway.spark.decode import batches
+from headway.spark.decode import piles
 from headway.spark.errors import HistoryGap
 from headway.spark.source.options import Options
 from headway.spark.source.staging import staged
@@ -37,7 +38,7 @@ class Range(InputPartition):
         self.before = before
 
 
-def read_range(options: Options, part: Range) -> Iterator[pa.RecordBatch]:
+def read_range(options: Options, part: Range) -> Iterator[list[pa.RecordBatch]]:
     """Fetched page by page and taken apart; raises HistoryGap if some are not there."""
     client = options.client()
     read = part.first
@@ -57,7 +58,7 @@ def read_range(options: Options, part: Range) -> Iterator[pa.RecordBatch]:
     # Millions of short lists and no cycle among them: the collector costs a third.
     gc.disable()
     try:
-        yield from batches(part.partition, fetched(), part.first, part.before)
+        yield from piles(part.partition, fetched(), part.first, part.before)
     finally:
         if was_on:
             gc.enable()
@@ -102,7 +103,7 @@ class HistoryReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Range)
-        return read_range(self._options, partition)
+        return chain.from_iterable(read_range(self._options, partition))
 
 
 class HistoryStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -174,7 +175,7 @@ class HistoryStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return iter(())
         decoded = read_range(self._options, partition)
         root = self._options.stage_to
-        return decoded if root is None else staged(root, decoded)
+        return chain.from_iterable(decoded) if root is None else staged(root, decoded)
 
     def commit(self, end: dict[str, int]) -> None:
         """Comes a batch late: good enough to say what need not be kept any more."""

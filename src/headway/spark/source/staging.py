@@ -34,9 +34,11 @@ GROUP_ROWS: Final = 20_000
 CHUNK: Final = 500_000
 """Events that a task holds in memory: some 600 MB with all that is made of them."""
 _SCHEMA: Final = arrow_schema(EVENTS)
+Pile = list[pa.RecordBatch]
+"""Some commits that follow each other, in batches of one type each."""
 
 
-def staged(root: str, decoded: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def staged(root: str, decoded: Iterable[Pile]) -> Iterator[pa.RecordBatch]:
     """Writes files under the lake's root; a row tells of each, or none of no rows."""
     files = _Files(root)
     rest = _SCHEMA.empty_table()
@@ -55,15 +57,18 @@ def staged(root: str, decoded: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
     yield from files.closed()
 
 
-def _chunks(
-    decoded: Iterable[pa.RecordBatch],
-) -> Iterator[dict[str, list[pa.RecordBatch]]]:
-    """The events by their types, as many at a time as are kept in memory."""
+def _chunks(decoded: Iterable[Pile]) -> Iterator[dict[str, list[pa.RecordBatch]]]:
+    """The events by their types, as many at a time as are kept in memory.
+
+    What happened between the first and the last event of a chunk is all in it, or a
+    job could be taken for whole that is not.
+    """
     by_type: dict[str, list[pa.RecordBatch]] = {}
     count = 0
-    for batch in decoded:
-        by_type.setdefault(batch.column("type")[0].as_py(), []).append(batch)
-        count += batch.num_rows
+    for pile in decoded:
+        for batch in pile:
+            by_type.setdefault(batch.column("type")[0].as_py(), []).append(batch)
+            count += batch.num_rows
         if count >= CHUNK:
             yield by_type
             by_type, count = {}, 0
