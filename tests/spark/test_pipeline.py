@@ -65,9 +65,15 @@ def test_jobs_and_attempts_are_as_they_were(spark: Any, lake: Lake) -> None:
 def test_tables_do_not_depend_on_how_history_is_cut(
     spark: Any, worked: Served, lake: Lake, tmp_path: Path
 ) -> None:
-    cut = run(spark, worked, tmp_path / "cut", per_batch=20)
-    assert cut.published().batch > 1
+    steps: list[str] = []
+    cut = run(spark, worked, tmp_path / "cut", per_batch=20, tell=steps.append)
+    batches = cut.published().batch
+    assert batches > 1
     assert content(spark, lake) == content(spark, cut)
+    # What no event tells of is left alone.
+    assert steps.count("write gold.load") == batches
+    assert 0 < steps.count("write gold.failures") < batches
+    assert steps.count("write gold.replies") == 0
 
 
 @pytest.mark.parametrize(("more", "is_all"), [(0, True), (3, True), (4, False)])

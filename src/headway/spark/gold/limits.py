@@ -12,6 +12,7 @@ from headway.spark.gold.table import Facts, Gold, Measure
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_IS_LIMIT: Final = "type = 'limit'"
 _MINUTE: Final = """explode(transform(
     sequence(0L, minutes - 1),
     number -> timestamp_millis(minute_ms + number * 60000)
@@ -53,7 +54,7 @@ _ADDED: Final = {
 def _told(facts: Facts) -> "DataFrame":
     from pyspark.sql import functions as F
 
-    return facts.events.where("type = 'limit'").withColumn("minute", F.expr(_MINUTE))
+    return facts.events.where(_IS_LIMIT).withColumn("minute", F.expr(_MINUTE))
 
 
 def _rows(facts: Facts) -> "DataFrame":
@@ -107,6 +108,7 @@ LIMITS: Final = Gold(
         )
     },
     is_by_event=False,
+    of=_IS_LIMIT,
 )
 
 
@@ -132,4 +134,5 @@ LIMIT_TENANTS: Final = Gold(
     _ADDED,
     _by_tenant,
     is_by_event=False,
+    of=_IS_LIMIT,
 )

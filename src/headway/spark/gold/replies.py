@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _TIMED_OUT: Final = "type in ('retry', 'bury') and reason = 'no reply'"
+_TOLD: Final = f"type in ('wait', 'reply', 'reply_kept') or ({_TIMED_OUT})"
 _COUNTS: Final = {
     "waits": "type = 'wait'",
     "replies": "type = 'reply'",
@@ -23,9 +24,9 @@ _COUNTS: Final = {
 def _rows(facts: Facts) -> "DataFrame":
     from pyspark.sql import functions as F
 
-    told = facts.events.where(
-        f"type in ('wait', 'reply', 'reply_kept') or ({_TIMED_OUT})"
-    ).withColumn("answer_ms", F.expr("if(type = 'reply', waited_ms, null)"))
+    told = facts.events.where(_TOLD).withColumn(
+        "answer_ms", F.expr("if(type = 'reply', waited_ms, null)")
+    )
     hour = F.date_trunc("hour", F.timestamp_millis("at_ms"))
     return (
         told.groupBy(
@@ -75,4 +76,5 @@ REPLIES: Final = Gold(
         ),
     },
     _rows,
+    of=_TOLD,
 )

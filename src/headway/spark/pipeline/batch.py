@@ -12,7 +12,7 @@ from deltalake.transaction import AddAction
 from headway.spark import silver
 from headway.spark.errors import GateClosed
 from headway.spark.gold import shared
-from headway.spark.gold.all import GOLD, VIEWS
+from headway.spark.gold.all import GOLD, OF, VIEWS
 from headway.spark.gold.fairness import WEIGHTS
 from headway.spark.gold.table import DAY, Facts, Gold, View
 from headway.spark.lake.lake import Lake
@@ -93,7 +93,7 @@ class Batch:
     def _made(self, events: "DataFrame", rest: "DataFrame") -> Published:
         before = self._before
         self._tell("check events")
-        tallies = gates.tallies(events)
+        tallies = gates.tallies(events, OF)
         reads = gates.continuity(tallies, before.vector)
         whole = [
             name
@@ -104,7 +104,9 @@ class Batch:
         told = gates.counted(events)
         counts = gates.conservation(tallies, told, before.counts, whole)
         facts = self._facts(events, *self._stage_silver(rest, whole))
-        self._stage_all_gold(facts, _days(reads.values()))
+        told_of = gates.found(tallies, OF)
+        changed = [gold for gold in GOLD if gold.of is None or gold.of in told_of]
+        self._stage_all_gold(changed, facts, _days(reads.values()))
         return Published(
             batch=before.batch + 1,
             at_ms=max([before.at_ms, *(read.at_ms for read in reads.values())]),
@@ -174,7 +176,9 @@ class Batch:
             weights=weights.frame(self._spark, self._committed(WEIGHTS.name)),
         )
 
-    def _stage_all_gold(self, facts: Facts, days: list[date]) -> None:
+    def _stage_all_gold(
+        self, changed: list[Gold], facts: Facts, days: list[date]
+    ) -> None:
         """Side by side: most of them are small, and of those planning is the cost."""
         from pyspark import inheritable_thread_target
 
@@ -184,7 +188,7 @@ class Batch:
         # Or a stream that is stopped would not stop these.
         stage_as_here = inheritable_thread_target(self._spark)(stage)
         with ThreadPoolExecutor(_AT_A_TIME, "headway-gold") as threads:
-            list(threads.map(stage_as_here, GOLD))
+            list(threads.map(stage_as_here, changed))
 
     def _stage_gold(self, gold: Gold, facts: Facts, days: list[date]) -> None:
         table = self._lake[gold.name]

@@ -4,6 +4,7 @@ Events are without gaps and none comes twice; jobs go the ways that jobs can go;
 what was enqueued is what has ended and what is open, as the partition itself counted.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from headway.spark.decode import COUNT
@@ -60,12 +61,15 @@ class Tally(NamedTuple):
     ended: int
     died: int
     undead: int
+    found: int
+    """Of the conditions that were asked for those that hold for an event, as bits."""
 
 
-def tallies(events: "DataFrame") -> list[Tally]:
+def tallies(events: "DataFrame", conditions: Sequence[str] = ()) -> list[Tally]:
     """One pass over all events; numbers alone, so that nothing is sorted."""
     from pyspark.sql import functions as F
 
+    bits = [f"if({one}, {1 << place}L, 0L)" for place, one in enumerate(conditions)]
     found = (
         events.where(F.col("type") != COUNT)
         .groupBy("partition", "queue")
@@ -81,10 +85,19 @@ def tallies(events: "DataFrame") -> list[Tally]:
             F.count_if(F.expr(ENDS)).alias("ended"),
             F.count_if(F.expr("type in ('bury', 'expire')")).alias("died"),
             F.count_if(F.expr("type in ('redrive', 'discard')")).alias("undead"),
+            F.bit_or(F.expr(" | ".join(bits) or "0L")).alias("found"),
         )
         .collect()
     )
     return [Tally(*row) for row in found]
+
+
+def found(tallies: list[Tally], conditions: Sequence[str]) -> set[str]:
+    """Those of the conditions that hold for any event."""
+    bits = 0
+    for tally in tallies:
+        bits |= tally.found
+    return {one for place, one in enumerate(conditions) if bits >> place & 1}
 
 
 def continuity(tallies: list[Tally], vector: dict[str, int]) -> dict[str, Read]:
