@@ -12,7 +12,7 @@ from headway.runtime.views import Autoscale, Measure
 from headway.server.call import Call, answer
 from headway.server.http.message import Response
 from headway.server.metrics import exposition, memory_of_process
-from headway.server.plans import Asked, Plan, ask, good
+from headway.server.plans import Asked, InThread, Plan, ask, good
 from headway.server.problems import Refused
 from headway.server.routing import Route
 from headway.server.scopes import Verb
@@ -39,14 +39,21 @@ def metrics(call: Call) -> Plan:
     """All metrics, in Prometheus' text format."""
 
     def told(answers: list[Any]) -> Plan:
-        body = exposition(
-            good(answers[0]),
-            default_queue=call.facilities.default_queue,
-            memory=memory_of_process(),
-            wanted=good(answers[1]),
-            over_rate=call.facilities.over_rate(),
-        )
-        return Response(200, body, TEXT.encode())
+        measures, wanted = good(answers[0]), good(answers[1])
+        over_rate = call.facilities.over_rate()
+
+        def written() -> Plan:
+            body = exposition(
+                measures,
+                default_queue=call.facilities.default_queue,
+                memory=memory_of_process(),
+                wanted=wanted,
+                over_rate=over_rate,
+            )
+            return Response(200, body, TEXT.encode())
+
+        # Of thousands of lanes it is megabytes, which nobody else should wait for.
+        return InThread(written)
 
     return Asked([Measure(), Autoscale()], told)
 
