@@ -52,7 +52,8 @@ def pipeline() -> None:
     type=click.IntRange(1_000),
     default=8_000_000,
     show_default=True,
-    help="Events that are published at one go, at most.",
+    help="Events that are published at one go; up to an eighth more if nothing is "
+    "left then.",
 )
 @click.option(
     "--reader",

@@ -28,7 +28,9 @@ GOLD: Final = (
     DEMAND,
     WEIGHTS,
 )
-OF: Final = tuple(dict.fromkeys(gold.of for gold in GOLD if gold.of is not None))
-"""Events that some tables are made of, and that a batch may have none of."""
+CONDITIONS: Final = tuple(
+    dict.fromkeys(gold.condition for gold in GOLD if gold.condition is not None)
+)
+"""Of events that some tables are made of, and that a batch may have none of."""
 VIEWS: Final = (FAIRNESS_INDEX, DISPLACEMENT, ADVICE)
 """Made of those, for the days that were touched."""

@@ -82,5 +82,5 @@ FAILURES: Final = Gold(
     _rows,
     _counted,
     {"jobs": Column("bigint", "how many jobs it happened to; beyond 4,096 within 3 %")},
-    of=_FAILED,
+    condition=_FAILED,
 )

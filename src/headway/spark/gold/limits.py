@@ -108,7 +108,7 @@ LIMITS: Final = Gold(
         )
     },
     is_by_event=False,
-    of=_IS_LIMIT,
+    condition=_IS_LIMIT,
 )
 
 
@@ -134,5 +134,5 @@ LIMIT_TENANTS: Final = Gold(
     _ADDED,
     _by_tenant,
     is_by_event=False,
-    of=_IS_LIMIT,
+    condition=_IS_LIMIT,
 )

@@ -76,5 +76,5 @@ REPLIES: Final = Gold(
         ),
     },
     _rows,
-    of=_TOLD,
+    condition=_TOLD,
 )

@@ -78,7 +78,7 @@ class Gold(NamedTuple):
     derived: Columns = NONE
     is_by_event: bool = True
     """Rows are filed by the day of the event that they tell of, and of no other."""
-    of: str | None = None
+    condition: str | None = None
     """Which events it is made of, as SQL, if few are: without any it stays as it is."""
 
     @property

@@ -12,7 +12,7 @@ from deltalake.transaction import AddAction
 from headway.spark import silver
 from headway.spark.errors import GateClosed
 from headway.spark.gold import shared
-from headway.spark.gold.all import GOLD, OF, VIEWS
+from headway.spark.gold.all import CONDITIONS, GOLD, VIEWS
 from headway.spark.gold.fairness import WEIGHTS
 from headway.spark.gold.table import DAY, Facts, Gold, View
 from headway.spark.lake.lake import Lake
@@ -93,7 +93,7 @@ class Batch:
     def _made(self, events: "DataFrame", rest: "DataFrame") -> Published:
         before = self._before
         self._tell("check events")
-        tallies = gates.tallies(events, OF)
+        tallies = gates.tallies(events, CONDITIONS)
         reads = gates.continuity(tallies, before.vector)
         whole = [
             name
@@ -104,8 +104,8 @@ class Batch:
         told = gates.counted(events)
         counts = gates.conservation(tallies, told, before.counts, whole)
         facts = self._facts(events, *self._stage_silver(rest, whole))
-        told_of = gates.found(tallies, OF)
-        changed = [gold for gold in GOLD if gold.of is None or gold.of in told_of]
+        holding = {None, *gates.found(tallies, CONDITIONS)}
+        changed = [gold for gold in GOLD if gold.condition in holding]
         self._stage_all_gold(changed, facts, _days(reads.values()))
         return Published(
             batch=before.batch + 1,
