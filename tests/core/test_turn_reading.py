@@ -11,7 +11,7 @@ def _turn(machine: Machine) -> tuple[Turn, list[int]]:
     seqs = machine.put("q", JobSpec())
     turn = machine.partition.book.jobs[seqs[0]].turn
     assert turn is not None
-    turn.cut = turn.rows[0][:3]
+    turn.cut = turn.rows()[0][:3]
     return turn, seqs
 
 
@@ -45,5 +45,5 @@ def test_one_that_has_left_meanwhile_does_not_come_back() -> None:
     (gone,) = machine.put("q", JobSpec())
     turn.remove(machine.partition.book.jobs[gone])
     read_to(turn, None)
-    assert [row[2] for row in turn.rows] == seqs
+    assert [row[2] for row in turn.rows()] == seqs
     assert turn.count == 1

@@ -14,7 +14,7 @@ from headway.core.limits import RateGauge
 from headway.core.partition import Partition
 from headway.core.states import JobState
 from headway.core.turn import Turn
-from headway.runtime import owner, recovery, scanning
+from headway.runtime import owner, records, recovery, scanning
 from headway.runtime.forms import Heading
 from headway.runtime.journal import Journal
 from headway.runtime.records import encode, unpack_chapter, unpack_heading, unpack_job
@@ -254,7 +254,7 @@ def forgets_attempts(patch: pytest.MonkeyPatch) -> None:
         job.attempt = 0
         return job
 
-    for module in (recovery, scanning):
+    for module in (records, recovery, scanning):
         patch.setattr(module, "unpack_job", read)
 
 
@@ -331,5 +331,5 @@ def mixes_payloads_up(patch: pytest.MonkeyPatch) -> None:
             job.spec = msgspec.structs.replace(job.spec, payload=b"?")
         return job
 
-    for module in (recovery, scanning):
+    for module in (records, recovery, scanning):
         patch.setattr(module, "unpack_job", read)

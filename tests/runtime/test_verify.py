@@ -101,10 +101,12 @@ def change(path: Path, seq: int, **fields: Any) -> None:
     execute(path, "UPDATE jobs SET change = ? WHERE seq = ?", encode(changed), seq)
 
 
-def body(path: Path, seq: int, **fields: Any) -> None:
+def body(path: Path, seq: int, *, queue: str = "", slo_ms: int = 0) -> None:
+    """Writes down something else of what a job was enqueued as."""
     connection = apsw.Connection(str(path))
     blob = connection.execute("SELECT body FROM jobs WHERE seq = ?", (seq,)).get
-    altered = msgspec.structs.replace(msgspec.msgpack.decode(blob, type=Body), **fields)
+    spec, its_queue, its_slo_ms, *others = msgspec.msgpack.decode(blob, type=Body)
+    altered = (spec, queue or its_queue, slo_ms or its_slo_ms, *others)
     execute(path, "UPDATE jobs SET body = ? WHERE seq = ?", encode(altered), seq)
 
 

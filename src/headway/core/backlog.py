@@ -61,9 +61,11 @@ def _in_memory(lane: Lane, now_ms: int, looked_at: int) -> Backlog:
     for turn in turns:
         rule = turn.tenancy.rule
         turn_ms = turn.strand.time(queue_ms) - queue_ms + rule.time(queue_ms)
-        rows = turn.rows if not turn.late else [*turn.late, *turn.rows]
-        # A heap: its first rows are its first jobs, or nearly so. Rows whose job has
-        # left stay until they surface.
+        # Heaps and a line: their first rows are their first jobs, or nearly so. Rows
+        # whose job has left stay until they surface.
+        rows = turn.rows(each)
+        if turn.late:
+            rows = turn.late[:each] + rows
         waits_ms = [
             turn_ms + job.shift_ms - job.run_at_ms
             for _, _, _, job in rows[:each]

@@ -40,7 +40,17 @@ class Dispatch:
     def add(self, queue: Queue, job: Job, now_ms: int) -> None:
         """The job is ready: it joins its turn."""
         turn = queue.turn_of(job, now_ms)
+        self.put_back(turn, job, now_ms)
+        lane = turn.strand.lane
+        queue.ready += 1
+        lane.ready += 1
+        if job.timeout_left_ms:
+            lane.going += 1
+
+    def put_back(self, turn: Turn, job: Job, now_ms: int) -> None:
+        """The same for one that is counted already, and comes from the store."""
         strand = turn.strand
+        queue = strand.lane.queue
         if strand.lane.start_cost_ms != self.shared.start_cost_ms:
             queue.aim_at(strand.lane)
         if strand.closes_ms <= now_ms and not strand.holds:
@@ -54,10 +64,6 @@ class Dispatch:
         if rule.holds or rule.held_ms:
             job.shift_ms += queue_ms - rule.time(queue_ms)
         self.parking.join(turn, job, strand_ms, now_ms)
-        queue.ready += 1
-        strand.lane.ready += 1
-        if job.timeout_left_ms:
-            strand.lane.going += 1
         if turn.tenancy.name:
             account = turn.tenancy.account
             run_ms = account.mean_run_ms
@@ -153,7 +159,11 @@ class Dispatch:
             lane.start_interval_ms += (interval_ms - lane.start_interval_ms) / 16
         lane.started_ms = now_ms
         rules = queue.rules
-        gauges = (*rules.gauges, *strand.gauges, *tenancy.rule.gauges)
+        gauges = rules.gauges
+        if strand.gauges:
+            gauges += strand.gauges
+        if tenancy.rule.gauges:
+            gauges += tenancy.rule.gauges
         if gauges and not lane.is_exempt:
             # Nothing is reserved for it any more.
             self.shared.uses.take(gauges, job, now_ms, (turn, queue.gate))
@@ -246,13 +256,6 @@ class Dispatch:
         elif turn.count == 0:
             lane.cold.is_clean = False
             lane.queue.drop_turn(turn)
-
-    def put_back(self, queue: Queue, job: Job, now_ms: int) -> None:
-        """A job that is counted already comes from the store."""
-        self.add(queue, job, now_ms)
-        queue.ready -= 1
-        assert job.turn is not None
-        job.turn.strand.lane.ready -= 1
 
     def take_out(self, job: Job, now_ms: int) -> None:
         """The job goes from memory, and stays in the store."""

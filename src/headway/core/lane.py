@@ -118,6 +118,8 @@ class TenancyTier(Shelf[Turn]):
         lane_shelf.put(self, first.seat, tenancy.pass_, self.next_aim())
 
 
+TURNS_SURE: Final = 1_024
+"""In a round that has met more turns than this, many more are to be expected."""
 TURNS_BELOW: Final = 128
 """With fewer turns than this to choose from, a round is read on."""
 
@@ -129,7 +131,16 @@ class Cold:
     is served up to the same pass: who was served waits until the round has been read.
     """
 
-    __slots__ = ("after", "is_clean", "is_idle", "is_read", "lane", "pass_")
+    __slots__ = (
+        "after",
+        "is_clean",
+        "is_idle",
+        "is_read",
+        "lane",
+        "met",
+        "met_before",
+        "pass_",
+    )
 
     def __init__(self, lane: "Lane") -> None:
         self.lane = lane
@@ -142,6 +153,21 @@ class Cold:
         """Everything that was met in this round is in memory."""
         self.is_idle = False
         """A whole round let nothing start: there is no use in another one yet."""
+        self.met = 0
+        """Turns that were read in this round."""
+        self.met_before = -1
+        """All that were read in the round before; -1 in the first."""
+
+    def is_many(self, turns_max: int) -> bool:
+        """Whether there seem to be more turns than memory may hold.
+
+        In a round one job of a turn is served. Where all turns can be known a second
+        one is worth its reading: it tells whether there are more, and the turn does
+        not run dry before the next round.
+        """
+        if self.met_before < 0:
+            return self.met >= TURNS_SURE
+        return self.met_before > turns_max
 
     def holds_back(self, pass_: int) -> bool:
         """Whether others are to be read before one of this pass is served."""
@@ -182,6 +208,7 @@ class Cold:
         self.after = None
         self.is_read = False
         self.is_clean = True
+        self.met_before, self.met = self.met, 0
 
 
 def read_anew(lane: "Lane") -> None:

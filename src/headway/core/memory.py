@@ -6,7 +6,6 @@ scheduled soon. After a commit the rest goes (`tidy`); what is needed again is n
 memory or not.
 """
 
-from heapq import heapify
 from typing import Final
 
 from headway.core import life
@@ -111,6 +110,7 @@ def _take_lane(book: Book, lane: Lane, command: Fetched, now_ms: int) -> None:
     for group in command.groups():
         _take_group(book, lane, command, group, now_ms)
         cold.after = group.name
+        cold.met += 1
     if command.is_end:
         cold.is_read = True
         if cold.is_clean:
@@ -154,23 +154,32 @@ def _take_group(
     if not is_whole:
         cold.is_clean &= not command.is_full
     read_to(turn, None if is_whole else _position(queue.rules, jobs[-1]))
-    for job in jobs:
-        _place(book, job, now_ms, turn)
-    if not turn.rows or turn.rows[0][3] is not jobs[0]:
+    _place(book, jobs[0], now_ms, turn, turn)
+    for number in range(1, len(jobs)):
+        _place(book, jobs[number], now_ms, turn)
+    if not turn.is_first(jobs[0]):
         # Else it took its place when that one joined it.
         turn.seat_at(turn.strand.now(now_ms))
 
 
-def _place(book: Book, job: Job, now_ms: int, source: Turn | None = None) -> None:
-    """A job that is counted already comes into memory."""
+def _place(
+    book: Book,
+    job: Job,
+    now_ms: int,
+    source: Turn | None = None,
+    turn: Turn | None = None,
+) -> None:
+    """A job that is counted already comes into memory; `turn` is its turn, if known."""
     if job.seq in book.jobs:
         return
     book.jobs[job.seq] = job
     if job.state is READY:
         queue = book.queues[job.queue]
+        if turn is None:
+            turn = queue.turn_of(job, now_ms)
         job.credit_ms = held_so_far(queue, job, now_ms)
-        book.dispatch.put_back(queue, job, now_ms)
-        if source is not None and job.turn is not source:
+        book.dispatch.put_back(turn, job, now_ms)
+        if source is not None and turn is not source:
             # The rules have changed since it was written.
             book.shared.moved[job.seq] = job
     elif job.state is SCHEDULED:
@@ -196,7 +205,7 @@ def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
     rows = sorted(
         {
             row[2]: row
-            for row in turn.rows
+            for row in turn.rows()
             if row[3].turn is turn and row[:2] == key_of(row[3])
         }.values()
     )
@@ -209,18 +218,19 @@ def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
             kept.append(row)
         else:
             _forget(book, row[3], now_ms)
-    turn.rows = kept
-    heapify(kept)
+    turn.keep(kept)
     if turn.count == 0:
         _read_later(book, turn)
 
 
 def _drop_beyond(book: Book, turn: Turn, now_ms: int) -> None:
     """What came to the part of a turn that memory does not hold is in the store now."""
-    beyond, turn.beyond = turn.beyond, None
-    for row in beyond or ():
-        if row[3].turn is turn:
-            _forget(book, row[3], now_ms)
+    beyond = turn.beyond
+    if beyond is not None:
+        turn.beyond = None
+        for row in beyond:
+            if row[3].turn is turn:
+                _forget(book, row[3], now_ms)
     if turn.count == 0:
         _read_later(book, turn)
 
@@ -239,14 +249,14 @@ def _drop(book: Book, turn: Turn, now_ms: int) -> None:
     lane = turn.strand.lane
     if turn.parked_on is not None or lane.is_exempt:
         return
-    if any(row[3].timeout_left_ms for row in turn.rows):
+    if any(row[3].timeout_left_ms for row in turn.rows()):
         return
     if lane.cold is None:
         lane.cold = Cold(lane)
-    for row in (*turn.rows, *(turn.late or ()), *(turn.beyond or ())):
+    for row in (*turn.rows(), *(turn.late or ()), *(turn.beyond or ())):
         if row[3].turn is turn:
             _forget(book, row[3], now_ms)
-    turn.rows = []
+    turn.keep([])
     turn.beyond = None
     turn.cut = NOTHING_READ
     turn.seat_at(turn.strand.now(now_ms))
@@ -265,8 +275,7 @@ def _begin_anew(book: Book, queue: Queue, now_ms: int) -> None:
             _forget(book, job, now_ms)
     for turn in turns:
         turn.cut = turn.beyond = None
-        turn.rows = [row for row in turn.rows if row[3].turn is turn]
-        heapify(turn.rows)
+        turn.keep([row for row in turn.rows() if row[3].turn is turn])
         turn.seat_at(turn.strand.now(now_ms))
         if turn.count == 0:
             queue.drop_turn(turn)
@@ -323,4 +332,5 @@ def _time(job: Job) -> Position:
 
 
 def _position(rules: Rules, job: Job) -> Position:
-    return (*rules.key_of(job), job.seq)
+    first, second = rules.key_of(job)
+    return first, second, job.seq

@@ -37,7 +37,7 @@ class Parking:
     def join(self, turn: Turn, job: Job, strand_ms: int, now_ms: int) -> None:
         turn.add(turn.strand.lane.queue.rules.key_of(job), job)
         turn.tenancy.ready += 1
-        if (turn.rows and turn.rows[0][3] is job) or turn.late:
+        if turn.is_first(job) or turn.late:
             if turn.count > 1:
                 self.reconsider(turn, now_ms, is_big_only=job.cost > 0)
             elif turn.parked_on is None and not turn.strand.lane.is_exempt:
@@ -74,13 +74,14 @@ class Parking:
         But for a head that would reserve units: only one that was chosen may do that.
         Shares and rates are left to the choice, too, as they may lend or come back.
         """
-        for gauge in (*turn.strand.gauges, *turn.tenancy.rule.gauges):
-            if gauge.used >= gauge.max and type(gauge) is Gauge:
-                head = turn.head()
-                if head is not None and head.cost == 1:
-                    self._stop_at(gauge, turn, head, now_ms)
-                    gauge.park(turn, 1, now_ms)
-                return
+        for gauges in (turn.strand.gauges, turn.tenancy.rule.gauges):
+            for gauge in gauges:
+                if gauge.used >= gauge.max and type(gauge) is Gauge:
+                    head = turn.head()
+                    if head is not None and head.cost == 1:
+                        self._stop_at(gauge, turn, head, now_ms)
+                        gauge.park(turn, 1, now_ms)
+                    return
 
     def fire(self, timer: Strand | RateGauge, now_ms: int) -> None:
         """A window opens, or a rate has units again."""

@@ -25,6 +25,9 @@ LATE_MAX: Final = 256
 ROWS_NOTED: Final = 64
 """A turn with more jobs than this is looked at when memory is tidied up."""
 
+BEGUN_MAX: Final = 8
+"""Rows that have left and are kept at the beginning of a line before it is cut off."""
+
 Position = tuple[int, int, int]
 """Where a job stands in its turn: its keys and its seq."""
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -36,6 +39,7 @@ class Turn(Member):
     """One tenant in a strand: its ready jobs in key order."""
 
     __slots__ = (
+        "begun",
         "beyond",
         "called_by",
         "count",
@@ -44,9 +48,10 @@ class Turn(Member):
         "is_emptied",
         "is_shedding",
         "late",
+        "line",
+        "odd",
         "parked_on",
         "place",
-        "rows",
         "stopped",
         "strand",
         "tenancy",
@@ -58,8 +63,12 @@ class Turn(Member):
         self.strand = strand
         self.tenancy = tenancy
         self.tier = ENTITLED
-        self.rows: list[Row] = []
-        """A heap, up to `cut`; rows whose job has left are dropped when they surface."""
+        self.line: list[Row] = []
+        """Rows up to `cut`, in order from `begun` on: nearly all come that way. Rows
+        whose job has left are dropped when they surface."""
+        self.begun = 0
+        self.odd: list[Row] | None = None
+        """A heap of those that came out of order."""
         self.late: list[Row] | None = None
         """Rows put aside: their promise was broken while their tenant was over."""
         self.is_shedding = False
@@ -85,27 +94,42 @@ class Turn(Member):
         """How long its strand had been held when it took its place."""
 
     def add(self, key: tuple[int, int], job: Job) -> None:
-        row = (*key, job.seq, job)
+        first, second = key
+        seq = job.seq
         job.turn = self
         self.count += 1
+        cut = self.cut
         # One that goes on after a wait is always in memory, and may go.
-        if self.cut is not None and row[:3] > self.cut and not job.timeout_left_ms:
+        if (
+            cut is not None
+            and not job.timeout_left_ms
+            and _is_after(first, second, seq, cut)
+        ):
             if self.beyond is None:
                 self.beyond = []
-            self.beyond.append(row)
+            self.beyond.append((first, second, seq, job))
+            self._note_growth()
+            return
+        line = self.line
+        if line:
+            last_first, last_second, last_seq, _ = line[-1]
+            last = (last_first, last_second, last_seq)
+        if not line or _is_after(first, second, seq, last):
+            line.append((first, second, seq, job))
         else:
-            heappush(self.rows, row)
-            if self.count <= ROWS_NOTED:
-                return
-        shared = self.strand.lane.queue.shared
-        if shared.is_bounded:
-            shared.grown[self] = None
+            if self.odd is None:
+                self.odd = []
+            heappush(self.odd, (first, second, seq, job))
+        if self.count > ROWS_NOTED:
+            self._note_growth()
 
     def head(self) -> Job | None:
         """The job to start next: of a tenant over its share, one still in time."""
-        row = _first_row(self.rows, self)
+        if not self.late and not self.odd:
+            return self._first_in_line()
+        row = self._first()
         if self.late:
-            late = _first_row(self.late, self)
+            late = _first_of(self.late, self)
             is_in_time_first = self.is_shedding and self.tier == ENTITLED
             if row is None or (
                 not is_in_time_first and late is not None and late < row
@@ -113,12 +137,40 @@ class Turn(Member):
                 row = late
         return None if row is None else row[3]
 
+    def is_first(self, job: Job) -> bool:
+        """Whether no row is before the job's, but for late ones."""
+        if not self.odd:
+            return self._first_in_line() is job
+        row = self._first()
+        return row is not None and row[3] is job
+
     def remove(self, job: Job) -> None:
         """The job leaves, from wherever it stands."""
+        line, begun = self.line, self.begun
+        if begun < len(line) and line[begun][3] is job:
+            self._begin_at(begun + 1)
+        elif self.odd and self.odd[0][3] is job:
+            heappop(self.odd)
         job.turn = None
         self.count -= 1
-        if self.rows and self.rows[0][3] is job:
-            heappop(self.rows)
+
+    def rows(self, most: int = -1) -> list[Row]:
+        """Rows up to `cut`, but for late ones; of some the job may have left.
+
+        `most` is enough of those in line, and of those out of order.
+        """
+        end = len(self.line) if most < 0 else self.begun + most
+        rows = self.line[self.begun : end]
+        if self.odd is not None:
+            rows += self.odd if most < 0 else self.odd[:most]
+        return rows
+
+    def keep(self, rows: list[Row]) -> None:
+        """Of all rows up to `cut`, but for late ones, those that are left."""
+        rows.sort()
+        self.line = rows
+        self.begun = 0
+        self.odd = None
 
     def due_ms(self, now_ms: int) -> int:
         """When its head is due; in the past if it has none."""
@@ -133,19 +185,22 @@ class Turn(Member):
 
         Answers whether anything was; `now_ms` is in the time of the strand.
         """
-        rows = self.rows
         slo_ms = self.strand.lane.slo_ms + self.tenancy.rule.held_ms
         is_shed = False
         if self.cut is not None and self.late and len(self.late) > LATE_MAX:
             # What can be in time may be millions of rows away.
             return False
         for _ in range(SHED_ROWS):
-            row = _first_row(rows, self)
+            row = self._first()
             if row is None or row[3].run_at_ms - row[3].shift_ms + slo_ms > now_ms:
                 break
             if self.late is None:
                 self.late = []
-            heappush(self.late, heappop(rows))
+            heappush(self.late, row)
+            if self.odd and self.odd[0] == row:
+                heappop(self.odd)
+            else:
+                self._begin_at(self.begun + 1)
             is_shed = True
         return is_shed
 
@@ -196,15 +251,57 @@ class Turn(Member):
         self.parked_on = None
         self.seat_at(self.strand.now(now_ms))
 
+    def _first_in_line(self) -> Job | None:
+        """The first job in line that is still here; rows before it are dropped."""
+        line = self.line
+        begun = self.begun
+        while begun < len(line):
+            job = line[begun][3]
+            if job.turn is self:
+                if begun != self.begun:
+                    self._begin_at(begun)
+                return job
+            begun += 1
+        if begun:
+            self._begin_at(begun)
+        return None
+
+    def _first(self) -> Row | None:
+        """The first row of all but the late ones."""
+        is_any = self._first_in_line() is not None
+        row = self.line[self.begun] if is_any else None
+        if self.odd:
+            odd = _first_of(self.odd, self)
+            if row is None or (odd is not None and odd < row):
+                row = odd
+        return row
+
+    def _begin_at(self, begun: int) -> None:
+        if begun == len(self.line):
+            self.line.clear()
+            begun = 0
+        elif begun >= BEGUN_MAX:
+            del self.line[:begun]
+            begun = 0
+        self.begun = begun
+
+    def _note_growth(self) -> None:
+        shared = self.strand.lane.queue.shared
+        if shared.is_bounded:
+            shared.grown[self] = None
+
 
 def read_to(turn: Turn, cut: Position | None) -> None:
     """Memory holds all up to there, with what has come since it was read."""
     turn.cut = cut
-    beyond, turn.beyond = turn.beyond, None
-    for row in beyond or ():
-        if row[3].turn is turn:
+    beyond = turn.beyond
+    if beyond is None:
+        return
+    turn.beyond = None
+    for first, second, _, job in beyond:
+        if job.turn is turn:
             turn.count -= 1
-            turn.add(row[:2], row[3])
+            turn.add((first, second), job)
 
 
 def name_of(turn: Turn) -> bytes:
@@ -223,10 +320,18 @@ def place_of(tenant: str, strand_key: tuple[Any, ...]) -> bytes:
     return name if not strand_key else name + b"\0" + _encode(strand_key)
 
 
-def _first_row(rows: list[Row], turn: Turn) -> Row | None:
+def _is_after(first: int, second: int, seq: int, position: Position) -> bool:
+    if first != position[0]:
+        return first > position[0]
+    if second != position[1]:
+        return second > position[1]
+    return seq > position[2]
+
+
+def _first_of(heap: list[Row], turn: Turn) -> Row | None:
     """The first row whose job is still here; those before it are dropped."""
-    while rows:
-        if rows[0][3].turn is turn:
-            return rows[0]
-        heappop(rows)
+    while heap:
+        if heap[0][3].turn is turn:
+            return heap[0]
+        heappop(heap)
     return None

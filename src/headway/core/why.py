@@ -212,7 +212,7 @@ def _ahead(job: Job) -> int:
     turn = job.turn
     assert turn is not None
     key = (*turn.strand.lane.queue.rules.key_of(job), job.seq)
-    rows = turn.rows if not turn.late else [*turn.rows, *turn.late]
+    rows = turn.rows() + (turn.late or [])
     mine = sum(1 for row in rows if row[:3] < key and row[3].turn is turn)
     lane = turn.strand.lane
     others = lane.ready - turn.tenancy.ready

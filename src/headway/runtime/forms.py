@@ -5,19 +5,9 @@ import msgspec
 from headway.core.events import AnyEvent
 from headway.core.spec import JobError, JobSpec
 
-
-class Body(msgspec.Struct, array_like=True, gc=False):
-    """What a job was enqueued as. It never changes."""
-
-    spec: JobSpec
-    queue: str
-    slo_ms: int
-    priority: int
-    run_at_ms: int
-    cost: int
-    attempts_max: int
-    enqueued_ms: int
-    expires_ms: int
+Body = tuple[JobSpec, str, int, int, int, int, int, int, int]
+"""What a job was enqueued as, which never changes: its spec, queue, SLO, priority, when it
+may run, cost, attempts, when it was enqueued and when it expires."""
 
 
 class Change(msgspec.Struct, array_like=True, gc=False):

@@ -134,14 +134,16 @@ class Journal:
                 if seq <= stored_seq:
                     ends.append((seq,))
                 continue
-            place = self._place(job)
+            lane, turn, first, second = self._place(job)
             shift_ms = job.shift_ms and _lasting_shift_ms(job, now_ms)
             if seq > stored_seq:
                 is_plain = not (job.attempt or shift_ms or job.errors)
                 change = None if is_plain else pack_change(job, shift_ms)
-                puts.append((seq, *place, change, pack_body(job)))
+                body = pack_body(job)
+                puts.append((seq, lane, turn, first, second, change, body))
             else:
-                moves.append((*place, pack_change(job, shift_ms), seq))
+                change = pack_change(job, shift_ms)
+                moves.append((lane, turn, first, second, change, seq))
         for seq, job in decision.moved.items():
             if seq not in decision.jobs and job.state is READY:
                 shift_ms = job.shift_ms and _lasting_shift_ms(job, now_ms)

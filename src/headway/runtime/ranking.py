@@ -261,9 +261,10 @@ def _oldest_ms(queue: Queue, tenant: str, now_ms: int) -> int | None:
             return None
         for strand in lane.strands.values():
             turn = strand.turns.get(tenant)
-            if turn is None or not turn.rows or turn.rows[0][3].turn is not turn:
+            rows = [] if turn is None else turn.rows(1)
+            if turn is None or not rows or rows[0][3].turn is not turn:
                 continue
-            job = turn.rows[0][3]
+            job = rows[0][3]
             rule = turn.tenancy.rule
             turn_ms = strand.time(queue_ms) - queue_ms + rule.time(queue_ms)
             wait_ms = turn_ms + job.shift_ms - job.run_at_ms

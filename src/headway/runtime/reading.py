@@ -20,8 +20,7 @@ from headway.core.lane import Lane
 from headway.core.memory import rows_max
 from headway.core.turn import Turn, name_of
 from headway.runtime.journal import Journal
-from headway.runtime.records import unpack_chapter
-from headway.runtime.scanning import job_of
+from headway.runtime.records import unpack_chapter, unpack_rows
 from headway.runtime.views import Explain, HistoryPage, ReadHistory, Show
 from headway.store.errors import HistoryGone
 from headway.store.port import SCHEDULED, START, Position, Store
@@ -70,8 +69,7 @@ class Reading:
                 book.queues[name].keys.restore(key, seq, digest, at_ms)
         if not wanted:
             return []
-        jobs = [job_of(row) for row in self._store.jobs(wanted)]
-        return [Fetched(None, jobs)]
+        return [Fetched(None, unpack_rows(self._store.jobs(wanted)))]
 
     def next(self) -> list[Command]:
         """Some of what is to be read."""
@@ -107,33 +105,34 @@ class Reading:
     def heads(self, lane: Lane, most: int) -> list[Job]:
         """Of so many turns of a lane the first job, as it is written down."""
         number = self._journal.number_of(lane)
-        return [job_of(row) for row in self._store.turns(number, None, most, 1)]
+        return unpack_rows(self._store.turns(number, None, most, 1))
 
     def _read_turn(self, turn: Turn) -> Fetched:
         limit = max(2, min(ROWS_AT_ONCE, rows_max(self._book, self._bounds) // 2))
         lane = self._journal.number_of(turn.strand.lane)
         after = START if turn.cut is None else Position(*turn.cut)
         rows = self._store.rows(lane, name_of(turn), after, limit)
-        return Fetched(turn, [job_of(row) for row in rows], len(rows) < limit)
+        return Fetched(turn, unpack_rows(rows), len(rows) < limit)
 
     def _read_lane(self, lane: Lane) -> Fetched:
-        """The next turns of a lane; of each a few jobs, or one where there are many."""
-        is_full = self._book.shared.turns > self._bounds.turns_max
-        # One is served in a round; the second tells whether there are more.
-        each = 1 if is_full else 2
-        after = None if lane.cold is None else lane.cold.after
+        """The next turns of a lane; of each two jobs, or one where there are many."""
+        turns_max = self._bounds.turns_max
+        is_full = self._book.shared.turns > turns_max
+        after, each = None, 1
+        if lane.cold is not None:
+            after = lane.cold.after
+            each = 1 if is_full or lane.cold.is_many(turns_max) else 2
         number = self._journal.number_of(lane)
         rows = self._store.turns(number, after, TURNS_AT_ONCE, each)
         names = [row[2] for row in rows]
         is_end = len(set(names)) < TURNS_AT_ONCE
-        jobs = [job_of(row) for row in rows]
-        return Fetched(lane, jobs, is_end, names, each, is_full)
+        return Fetched(lane, unpack_rows(rows), is_end, names, each, is_full)
 
     def _read_near(self, near: Near) -> Fetched:
         limit = self._bounds.scheduled_max // 2
         after = START if near.cut is None else Position(*near.cut)
         rows = self._store.rows(SCHEDULED, b"", after, limit)
-        return Fetched(near, [job_of(row) for row in rows], len(rows) < limit)
+        return Fetched(near, unpack_rows(rows), len(rows) < limit)
 
     def _unknown_keys(self, command: Enqueue | TakeIn) -> list[tuple[str, str]]:
         """Idempotency keys that memory does not hold may be in the store."""

@@ -7,6 +7,7 @@ import msgspec
 from headway.core.job import Job
 from headway.core.states import READY, SCHEDULED, JobState
 from headway.runtime.forms import Body, Change, Chapter, Heading
+from headway.store.port import Row
 
 _STATES: Final = tuple(JobState)
 _CODES: Final = {state: code for code, state in enumerate(_STATES)}
@@ -21,19 +22,18 @@ _decode_pair: Final = msgspec.msgpack.Decoder(tuple[str, str]).decode
 
 
 def pack_body(job: Job) -> bytes:
-    return encode(
-        Body(
-            job.spec,
-            job.queue,
-            job.slo_ms,
-            job.priority,
-            job.run_at_ms,
-            job.cost,
-            job.attempts_max,
-            job.enqueued_ms,
-            job.expires_ms,
-        )
+    body: Body = (
+        job.spec,
+        job.queue,
+        job.slo_ms,
+        job.priority,
+        job.run_at_ms,
+        job.cost,
+        job.attempts_max,
+        job.enqueued_ms,
+        job.expires_ms,
     )
+    return encode(body)
 
 
 def pack_change(job: Job, shift_ms: int = 0) -> bytes:
@@ -67,19 +67,34 @@ def pack_change(job: Job, shift_ms: int = 0) -> bytes:
     return encode(change)
 
 
+def unpack_rows(rows: list[Row]) -> list[Job]:
+    """Jobs as a store tells of them."""
+    return [unpack_job(row[0], row[6], row[5]) for row in rows]
+
+
 def unpack_job(seq: int, body_blob: bytes, change_blob: bytes | None) -> Job:
     """The job as it was written down."""
-    body = _decode_body(body_blob)
-    job = Job(seq, body.spec, body.queue, body.enqueued_ms)
-    job.slo_ms = body.slo_ms
-    job.priority = body.priority
-    job.run_at_ms = body.run_at_ms
-    job.cost = body.cost
-    job.attempts_max = body.attempts_max
-    job.expires_ms = body.expires_ms
+    (
+        spec,
+        queue,
+        slo_ms,
+        priority,
+        run_at_ms,
+        cost,
+        attempts_max,
+        enqueued_ms,
+        expires_ms,
+    ) = _decode_body(body_blob)
+    job = Job(seq, spec, queue, enqueued_ms)
+    job.slo_ms = slo_ms
+    job.priority = priority
+    job.run_at_ms = run_at_ms
+    job.cost = cost
+    job.attempts_max = attempts_max
+    job.expires_ms = expires_ms
     if change_blob is None:
         # Enqueued, and nothing else: it was ready at once unless its time was to come.
-        job.state = READY if body.run_at_ms <= body.enqueued_ms else SCHEDULED
+        job.state = READY if run_at_ms <= enqueued_ms else SCHEDULED
         return job
     change = _decode_change(change_blob)
     job.state = _STATES[change.state]
