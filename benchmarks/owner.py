@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -141,6 +142,7 @@ def bare(jobs: int, *, has_one_caller: bool) -> float:
             " second INT, change BLOB, body BLOB)"
         )
         connection.execute("CREATE INDEX place ON jobs(lane, turn, first, second)")
+        connection.execute("CREATE TABLE held(seq INTEGER PRIMARY KEY, change BLOB)")
         connection.execute("CREATE TABLE history(first INTEGER PRIMARY KEY, blob BLOB)")
         began_s = time.perf_counter()
         commit = _bare_cycle if has_one_caller else _bare_commit
@@ -176,19 +178,16 @@ def _bare_cycle(
     """Enqueued, leased and acked in a commit each."""
     body, change, history = b"x" * 290, b"y" * 60, b"h" * 50 * BATCH
     new = range(number * BATCH, (number + 1) * BATCH)
-    statements = (
-        (
-            "INSERT INTO jobs VALUES(?, 1, x'', 100, ?, NULL, ?)",
-            [(seq, seq, body) for seq in new],
-        ),
-        (
-            "UPDATE jobs SET lane = -1, first = 0, second = 0, change = ? WHERE seq = ?",
-            [(change, seq) for seq in new],
-        ),
-        ("DELETE FROM jobs WHERE seq = ?", [(seq,) for seq in new]),
+    seqs = [(seq,) for seq in new]
+    put = "INSERT INTO jobs VALUES(?, 1, x'', 100, ?, NULL, ?)"
+    commits: tuple[list[tuple[str, list[Any]]], ...] = (
+        [(put, [(seq, seq, body) for seq in new])],
+        [("INSERT INTO held VALUES(?, ?)", [(seq, change) for seq in new])],
+        [(f"DELETE FROM {table} WHERE seq = ?", seqs) for table in ("jobs", "held")],
     )
-    for place, (statement, rows) in enumerate(statements):
+    for place, statements in enumerate(commits):
         execute("BEGIN IMMEDIATE")
-        executemany(statement, rows)
+        for statement, rows in statements:
+            executemany(statement, rows)
         execute("INSERT INTO history VALUES(?, ?)", (number * BATCH + place, history))
         execute("COMMIT")

@@ -39,7 +39,7 @@ OPTIONS: Final = {
     "truncate": SqliteOptions(wal_passive_bytes=48 * KIB, wal_truncate_bytes=48 * KIB),
 }
 """Logs that are copied into the file, or cut off, in the middle of the workload."""
-TABLES: Final = ("jobs", "bodies", "facts", "keys", "history")
+TABLES: Final = ("jobs", "held", "bodies", "facts", "keys", "history")
 Content = dict[str, list[tuple[Any, ...]]]
 
 

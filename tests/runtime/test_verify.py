@@ -91,14 +91,19 @@ def test_a_new_store_has_nothing_wrong_with_it(tmp_path: Path) -> None:
     assert problems(tmp_path / "new.db") == []
 
 
+CHANGED = """SELECT coalesce(
+    (SELECT change FROM held WHERE seq = ?1), (SELECT change FROM jobs WHERE seq = ?1))"""
+
+
 def change(path: Path, seq: int, **fields: Any) -> None:
     """Writes down something else of what has become of a job."""
     connection = apsw.Connection(str(path))
-    blob = connection.execute("SELECT change FROM jobs WHERE seq = ?", (seq,)).get
-    changed = msgspec.structs.replace(
-        msgspec.msgpack.decode(blob, type=Change), **fields
+    blob = connection.execute(CHANGED, (seq,)).get
+    changed = encode(
+        msgspec.structs.replace(msgspec.msgpack.decode(blob, type=Change), **fields)
     )
-    execute(path, "UPDATE jobs SET change = ? WHERE seq = ?", encode(changed), seq)
+    for table in ("held", "jobs"):
+        execute(path, f"UPDATE {table} SET change = ? WHERE seq = ?", changed, seq)
 
 
 def body(path: Path, seq: int, *, queue: str = "", slo_ms: int = 0) -> None:
@@ -133,15 +138,20 @@ def copy(path: Path, seq: int, to: int) -> None:
 
 
 def token_of(path: Path, seq: int) -> int:
-    connection = apsw.Connection(str(path))
-    blob = connection.execute("SELECT change FROM jobs WHERE seq = ?", (seq,)).get
+    blob = apsw.Connection(str(path)).execute(CHANGED, (seq,)).get
     return msgspec.msgpack.decode(blob, type=Change).token
 
 
 def move(lane: int, seq: int) -> Callable[[Path], None]:
-    return lambda path: execute(
-        path, "UPDATE jobs SET lane = ? WHERE seq = ?", lane, seq
-    )
+    """The job stands elsewhere, and nothing else of it is different."""
+
+    def harm(path: Path) -> None:
+        if seq != READY:
+            change(path, seq)  # as its row would tell of it there
+        execute(path, "UPDATE jobs SET lane = ? WHERE seq = ?", lane, seq)
+        execute(path, "DELETE FROM held WHERE seq = ?", seq)
+
+    return harm
 
 
 def sql(statement: str, *values: Any) -> Callable[[Path], None]:
@@ -181,7 +191,7 @@ def left(
 
 DAMAGES: dict[str, Damage] = {
     "body": (sql("UPDATE jobs SET body = x'00' WHERE seq = 1"), "job 1 can't be read"),
-    "change": (sql("UPDATE jobs SET change = x'c1' WHERE seq = 3"), "job 3 can't be"),
+    "change": (sql("UPDATE held SET change = x'c1' WHERE seq = 3"), "job 3 can't be"),
     "state": (lambda path: change(path, HELD_1, state=99), "job 3 can't be read"),
     "ready, but held": (move(HELD, READY), "job 1: it is ready, but in lane -1"),
     "leased, but ready": (move(1, HELD_1), "job 3: it is leased, but in lane 1"),
@@ -269,6 +279,7 @@ DAMAGES: dict[str, Damage] = {
     "other result": (left(7, state=JobState.CANCELLED), "by history it is done"),
     "result of a ready job": (left(1), "job 1 has left a result, and is"),
     "epoch": (sql("UPDATE meta SET value = 0"), "epoch that is yet to come"),
+    "held and gone": (sql("INSERT INTO held VALUES(50, x'80')"), "held and not there"),
     "store": (sql("UPDATE jobs SET lane = -4 WHERE seq = 1"), "lane -4"),
 }
 

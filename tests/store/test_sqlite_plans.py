@@ -14,6 +14,8 @@ from tests.store.rows import job
 BINDINGS = {
     "EPOCH": 0,
     "MOVE": 6,
+    "HOLD": 2,
+    "LET_GO": 1,
     "END": 1,
     "END_BODY": 1,
     "FORGET_FACT": 2,
@@ -28,6 +30,7 @@ BINDINGS = {
     "ROWS_OF_SECOND": 6,
     "ROWS_OF_FIRST": 5,
     "ROWS": 4,
+    "HELD_ROWS": 2,
     "TURNS": 4,
     "HEADS": 3,
     "OLDEST": 0,
@@ -35,7 +38,7 @@ BINDINGS = {
     "LAST_SEGMENT": 0,
     "APPEND": 4,
 }
-CARRIED = ("END", "END_BODY", "JOBS", "RESULTS")
+CARRIED = ("LET_GO", "END", "END_BODY", "JOBS", "RESULTS")
 ALLOWED_SCANS = {
     "SCAN CONSTANT ROW",  # no table
     "SCAN names",  # the turns found so far, one by one

@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from headway.store.port import Batch, Position, Segment, Store
+from headway.store.port import HELD, Batch, Position, Segment, Store
 from tests.postgres import shared
 from tests.postgres.shared import InPostgres
 from tests.store.model import Model
@@ -179,7 +179,9 @@ class SimulatedMachine(StoreMachine):
 
 
 def places() -> st.SearchStrategy[tuple[int, bytes, int, int, bytes | None]]:
-    return st.tuples(LANES, TURNS, SORT_KEYS, SORT_KEYS, CHANGES)
+    """Anywhere, and often among the leased: stores may keep those apart."""
+    anywhere = st.tuples(LANES, TURNS, SORT_KEYS, SORT_KEYS, CHANGES)
+    return anywhere | CHANGES.map(lambda change: (HELD, b"", 0, 0, change))
 
 
 def idempotency_keys() -> st.SearchStrategy[tuple[str, str, int, bytes, int]]:

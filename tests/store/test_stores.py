@@ -254,6 +254,43 @@ def test_a_move_takes_a_job_from_one_lane_to_another(owner: Owner) -> None:
         assert owner.store.jobs([1]) == [moved]
 
 
+def test_what_is_leased_is_not_met_where_it_waited(owner: Owner) -> None:
+    owner.put(
+        job(1, turn=b"a"), job(2, turn=b"a"), job(3, turn=b"b"), job(4, turn=b"b")
+    )
+    for seq in (1, 3, 4):
+        owner.commit(batch(moves=[(HELD, b"", 0, 0, b"leased", seq)]))
+    owner.commit(batch(moves=[(HELD, b"", 0, 0, b"extended", 3)]))
+    store = owner.store
+    assert seqs(store.rows(0, b"a", START, 10)) == [2]
+    assert store.rows(0, b"b", START, 10) == []
+    for each in (1, 2):
+        assert seqs(store.turns(0, None, 10, each)) == [2]
+    held = [(seq, HELD, b"", 0, 0, b"leased", b"body") for seq in (1, 3, 4)]
+    held[1] = (*held[1][:5], b"extended", b"body")
+    assert store.rows(HELD, b"", START, 10) == held
+    assert store.rows(HELD, b"", Position(0, 0, 1), 1) == held[1:2]
+    assert store.turns(HELD, None, 10, 2) == held[:2]
+    assert sorted(store.jobs([1, 2, 3, 4])) == sorted([*held, job(2, turn=b"a")])
+
+
+def test_what_was_leased_is_met_where_it_is_put_back(owner: Owner) -> None:
+    owner.put(job(1), job(2), job(3))
+    owner.commit(batch(moves=[(HELD, b"", 0, 0, b"leased", seq) for seq in (1, 2, 3)]))
+    owner.commit(batch(moves=[(0, b"t", 7, 0, b"back", 1)], ends=[2]))
+    store = owner.store
+    assert store.rows(0, b"t", START, 10) == [(1, 0, b"t", 7, 0, b"back", b"body")]
+    assert seqs(store.rows(HELD, b"", START, 10)) == [3]
+    assert sorted(seqs(store.jobs([1, 2, 3]))) == [1, 3]
+
+
+def test_only_what_is_there_can_be_leased(owner: Owner) -> None:
+    owner.put(job(1))
+    with pytest.raises(Contradiction):
+        owner.commit(batch(moves=[(HELD, b"", 0, 0, b"leased", 9)]))
+    assert owner.store.rows(HELD, b"", START, 10) == []
+
+
 def test_big_bodies_survive_moves_and_go_with_their_jobs(
     place: Place, owner: Owner
 ) -> None:

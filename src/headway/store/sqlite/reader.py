@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from operator import itemgetter
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 import apsw
 
@@ -17,11 +17,12 @@ from headway.store.errors import (
     StoreFailed,
     StoreFull,
 )
-from headway.store.port import Key, Position, Result, Row, Segment
+from headway.store.port import HELD, START, Key, Position, Result, Row, Segment
 from headway.store.segments import up_to
 from headway.store.sqlite import statements as sql
 
 _order = itemgetter(2, 3, 4, 0)
+_AMONG_HELD: Final = (HELD, b"")
 
 
 class Reader:
@@ -60,6 +61,10 @@ class Reader:
             self._opened()
             return []
         start = sql.BEFORE_ALL_TURNS if after is None else after
+        if lane == HELD and after is None:
+            # Of the first turn some have no row of their own there.
+            held = self.rows(HELD, b"", START, each)
+            return held + self.turns(HELD, b"", limit - bool(held), each)
         if each == 1:
             return self._select(sql.HEADS, (lane, start, limit))
         rows: list[Row] = self._select(sql.TURNS, (lane, start, limit, each))
@@ -148,6 +153,11 @@ def _rows(
     ):
         if len(rows) < limit:
             rows += connection.execute(statement, (*of, *keys, limit - len(rows)))
+    if of == _AMONG_HELD and after[:2] <= (0, 0):
+        start = after.seq if after[:2] == (0, 0) else START.seq
+        rows += connection.execute(sql.HELD_ROWS, (start, limit))
+        rows.sort(key=_order)
+        del rows[limit:]
     return rows
 
 

@@ -66,9 +66,20 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     # 3. No table is new, but history tells of limits: versions that do not know such
     #    events must not open it.
     "",
+    # 4. A job that is leased leaves its row and its place in the order as they are:
+    #    what has become of it is written here, and while it is, the job is held,
+    #    whatever its row says. So a lease appends a few bytes, and touches none of the
+    #    pages that the job was written to long ago.
+    """
+    CREATE TABLE held(
+        seq INTEGER PRIMARY KEY, change BLOB
+    ) STRICT;
+    """,
 )
 RESULTS_SINCE: Final = 2
 """The version that brought results."""
+HELD_SINCE: Final = 4
+"""The version that writes apart what has become of leased jobs."""
 
 
 def version_of(connection: apsw.Connection) -> int:

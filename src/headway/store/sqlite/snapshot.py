@@ -12,9 +12,10 @@ from headway.store.sqlite import statements as sql
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.options import SqliteOptions
 from headway.store.sqlite.reader import failure
-from headway.store.sqlite.schema import RESULTS_SINCE, known_version
+from headway.store.sqlite.schema import HELD_SINCE, RESULTS_SINCE, known_version
 
-ROWS: Final = f"SELECT {sql.ROW} FROM jobs ORDER BY seq"  # noqa: S608
+ROWS: Final = f"SELECT {sql.ANY_ROW} FROM {sql.ALL_JOBS} ORDER BY jobs.seq"  # noqa: S608
+ROWS_BEFORE_HELD: Final = f"SELECT {sql.ROW} FROM jobs ORDER BY seq"  # noqa: S608
 SEGMENTS: Final = "SELECT first, count, at_ms, blob FROM history ORDER BY first"
 FACT_KINDS: Final = "SELECT DISTINCT kind FROM facts"
 KEYS: Final = "SELECT queue, key, seq, fingerprint, at_ms FROM keys ORDER BY id"
@@ -40,7 +41,8 @@ class Snapshot:
 
     def rows(self) -> Iterator[Row]:
         """Every job, by seq."""
-        return self._stream(ROWS)
+        has_held = self._version >= HELD_SINCE
+        return self._stream(ROWS if has_held else ROWS_BEFORE_HELD)
 
     def segments(self) -> Iterator[Segment]:
         """All of history that is left."""

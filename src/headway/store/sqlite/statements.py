@@ -9,8 +9,18 @@ from typing import Final
 BODY_INLINE_BYTES: Final = 1024
 """A larger body lies apart, so that a move need not rewrite it."""
 
-ROW: Final = """jobs.seq, lane, turn, first, second, change,
+_BODY: Final = """
     coalesce(jobs.body, (SELECT bodies.body FROM bodies WHERE bodies.seq = jobs.seq))"""
+ROW: Final = f"jobs.seq, lane, turn, first, second, change, {_BODY}"
+"""A job that is not held, or stands with the held in its own row."""
+HELD_ROW: Final = f"jobs.seq, -1, x'', 0, 0, held.change, {_BODY}"
+ANY_ROW: Final = f"""jobs.seq, iif(held.seq IS NULL, lane, -1),
+    iif(held.seq IS NULL, turn, x''), iif(held.seq IS NULL, first, 0),
+    iif(held.seq IS NULL, second, 0),
+    iif(held.seq IS NULL, jobs.change, held.change), {_BODY}"""
+ALL_JOBS: Final = "jobs LEFT JOIN held ON held.seq = jobs.seq"
+_IS_FREE: Final = "jobs.seq NOT IN (SELECT seq FROM held)"
+"""It stands where its row says."""
 
 EPOCH: Final = "SELECT value FROM meta WHERE name = 'epoch'"
 RAISE_EPOCH: Final = "UPDATE meta SET value = value + 1 WHERE name = 'epoch'"
@@ -19,6 +29,11 @@ PUT: Final = "INSERT INTO jobs VALUES(?, ?, ?, ?, ?, ?, ?)"
 PUT_BODY: Final = "INSERT INTO bodies VALUES(?, ?)"
 MOVE: Final = """UPDATE jobs
     SET lane = ?, turn = ?, first = ?, second = ?, change = ? WHERE seq = ?"""
+# Writes nothing where there is no such job.
+HOLD: Final = """INSERT INTO held SELECT seq, ?2 FROM jobs WHERE seq = ?1
+    ON CONFLICT(seq) DO UPDATE SET change = excluded.change"""
+ANY_HELD: Final = "SELECT EXISTS(SELECT 1 FROM held)"
+LET_GO: Final = "DELETE FROM held WHERE seq IN carray(?)"
 END: Final = "DELETE FROM jobs WHERE seq IN carray(?)"
 ANY_BODY: Final = "SELECT EXISTS(SELECT 1 FROM bodies)"
 END_BODY: Final = "DELETE FROM bodies WHERE seq IN carray(?)"
@@ -48,7 +63,7 @@ RESULTS: Final = "SELECT seq, until_ms, blob FROM results WHERE seq IN carray(?)
 FIRST_OVER: Final = "SELECT until_ms FROM results ORDER BY until_ms LIMIT 1"
 
 FACTS: Final = "SELECT key, value FROM facts WHERE kind = ? ORDER BY key"
-JOBS: Final = f"SELECT {ROW} FROM jobs WHERE jobs.seq IN carray(?)"  # noqa: S608
+JOBS: Final = f"SELECT {ANY_ROW} FROM {ALL_JOBS} WHERE jobs.seq IN carray(?)"  # noqa: S608
 FIND_KEY: Final = """SELECT queue, key, seq, fingerprint, at_ms FROM keys
     WHERE queue = ? AND key = ?"""
 
@@ -58,36 +73,42 @@ FIND_KEY: Final = """SELECT queue, key, seq, fingerprint, at_ms FROM keys
 # statement, 16 rows take twice as long as in three.
 ROWS_OF_SECOND: Final = f"""SELECT {ROW} FROM jobs
     WHERE lane = ?1 AND turn = ?2 AND first = ?3 AND second = ?4 AND seq > ?5
+    AND {_IS_FREE}
     ORDER BY jobs.seq LIMIT ?6"""  # noqa: S608
 ROWS_OF_FIRST: Final = f"""SELECT {ROW} FROM jobs
     WHERE lane = ?1 AND turn = ?2 AND first = ?3 AND second > ?4
+    AND {_IS_FREE}
     ORDER BY second, jobs.seq LIMIT ?5"""  # noqa: S608
 ROWS: Final = f"""SELECT {ROW} FROM jobs
     WHERE lane = ?1 AND turn = ?2 AND first > ?3
+    AND {_IS_FREE}
     ORDER BY first, second, jobs.seq LIMIT ?4"""  # noqa: S608
+HELD_ROWS: Final = f"""SELECT {HELD_ROW} FROM held CROSS JOIN jobs
+    WHERE held.seq > ?1 AND jobs.seq = held.seq ORDER BY held.seq LIMIT ?2"""  # noqa: S608
 
 # A skip scan: one step down the index for a turn, however many rows it has.
 TURNS: Final = f"""
     WITH RECURSIVE names(turn, number) AS (
-        SELECT (SELECT turn FROM jobs WHERE lane = ?1 AND turn > ?2
+        SELECT (SELECT turn FROM jobs WHERE lane = ?1 AND turn > ?2 AND {_IS_FREE}
                 ORDER BY turn LIMIT 1), 1
         UNION ALL
         SELECT (SELECT turn FROM jobs WHERE lane = ?1 AND turn > names.turn
-                ORDER BY turn LIMIT 1), number + 1
+                AND {_IS_FREE} ORDER BY turn LIMIT 1), number + 1
         FROM names WHERE names.turn IS NOT NULL AND number < ?3
     )
     SELECT {ROW.replace("turn", "jobs.turn")} FROM names CROSS JOIN jobs
     WHERE jobs.seq IN (
-        SELECT seq FROM jobs WHERE lane = ?1 AND turn = names.turn
+        SELECT seq FROM jobs WHERE lane = ?1 AND turn = names.turn AND {_IS_FREE}
         ORDER BY first, second, seq LIMIT ?4)"""  # noqa: S608
 # The same where one row of each is enough: where a turn begins, its first row is found.
 HEADS: Final = f"""
     WITH RECURSIVE heads(seq, number) AS (
-        SELECT (SELECT seq FROM jobs WHERE lane = ?1 AND turn > ?2
+        SELECT (SELECT seq FROM jobs WHERE lane = ?1 AND turn > ?2 AND {_IS_FREE}
                 ORDER BY turn, first, second, seq LIMIT 1), 1
         UNION ALL
         SELECT (SELECT seq FROM jobs WHERE lane = ?1
                 AND turn > (SELECT turn FROM jobs WHERE jobs.seq = heads.seq)
+                AND {_IS_FREE}
                 ORDER BY turn, first, second, seq LIMIT 1), number + 1
         FROM heads WHERE heads.seq IS NOT NULL AND number < ?3
     )

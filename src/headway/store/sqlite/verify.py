@@ -116,6 +116,15 @@ def _bodies(connection: apsw.Connection) -> Iterator[str]:
         yield f"bodies: body {seq} belongs to no job"
 
 
+def _held(connection: apsw.Connection) -> Iterator[str]:
+    if schema.known_version(connection) < schema.HELD_SINCE:
+        return
+    left = """SELECT seq FROM held WHERE NOT EXISTS(
+        SELECT 1 FROM jobs WHERE jobs.seq = held.seq) LIMIT ?"""
+    for (seq,) in connection.execute(left, (FOUND_MAX,)):
+        yield f"held: job {seq} is held and not there"
+
+
 CHECKS: Final[tuple[Callable[[apsw.Connection], Iterator[str]], ...]] = (
     _integrity,
     _schema,
@@ -123,4 +132,5 @@ CHECKS: Final[tuple[Callable[[apsw.Connection], Iterator[str]], ...]] = (
     _history,
     _lanes,
     _bodies,
+    _held,
 )

@@ -1,13 +1,16 @@
 """What a batch does to the tables, inside the transaction of its commit."""
 
 from array import array
+from typing import Final
 
 import apsw
 
 from headway.store.errors import Contradiction
-from headway.store.port import Batch, Fact, Row, Segment
+from headway.store.port import HELD, Batch, Fact, Move, Row, Segment
 from headway.store.sqlite import statements as sql
 from headway.store.sqlite.statements import BODY_INLINE_BYTES
+
+_AMONG_HELD: Final = (HELD, b"", 0, 0)
 
 
 def write(connection: apsw.Connection, batch: Batch) -> None:
@@ -15,14 +18,13 @@ def write(connection: apsw.Connection, batch: Batch) -> None:
     if batch.puts:
         _put(connection, batch.puts)
     if batch.moves:
-        before = connection.total_changes()
-        connection.executemany(sql.MOVE, batch.moves)
-        _expect(connection, before, len(batch.moves), "moves")
+        _move(connection, batch.moves)
     if batch.ends:
         before = connection.total_changes()
         ends = apsw.carray(array("q", [seq for (seq,) in batch.ends]))
         connection.execute(sql.END, (ends,))
         _expect(connection, before, len(batch.ends), "ends")
+        _let_go(connection, ends)
         if connection.execute(sql.ANY_BODY).get:
             connection.execute(sql.END_BODY, (ends,))
     if batch.facts:
@@ -49,6 +51,29 @@ def _put(connection: apsw.Connection, puts: list[Row]) -> None:
         apart = {seq for seq, _ in big}
         puts = [(*row[:6], None) if row[0] in apart else row for row in puts]  # type: ignore[misc]
     connection.executemany(sql.PUT, puts)
+
+
+def _move(connection: apsw.Connection, moves: list[Move]) -> None:
+    """Of several of one job the last counts."""
+    holds: list[tuple[int, bytes | None]] = []
+    others: list[Move] = []
+    latest = {move[5]: move for move in moves}
+    for seq, move in latest.items():
+        if move[0] == HELD and move[:4] == _AMONG_HELD:
+            holds.append((seq, move[4]))
+        else:
+            others.append(move)
+    before = connection.total_changes()
+    connection.executemany(sql.HOLD, holds)
+    connection.executemany(sql.MOVE, others)
+    _expect(connection, before, len(latest), "moves")
+    if others:
+        _let_go(connection, apsw.carray(array("q", [move[5] for move in others])))
+
+
+def _let_go(connection: apsw.Connection, seqs: object) -> None:
+    if connection.execute(sql.ANY_HELD).get:
+        connection.execute(sql.LET_GO, (seqs,))
 
 
 def _write_facts(connection: apsw.Connection, facts: list[Fact]) -> None:
