@@ -2,7 +2,7 @@
 
 from headway.core.config import QueueConfig
 from headway.core.spec import JobSpec
-from headway.core.turn import Turn, read_to
+from headway.core.turn import Turn, read_to, rows_of
 from tests.core.machine import Machine
 
 
@@ -11,7 +11,7 @@ def _turn(machine: Machine) -> tuple[Turn, list[int]]:
     seqs = machine.put("q", JobSpec())
     turn = machine.partition.book.jobs[seqs[0]].turn
     assert turn is not None
-    turn.cut = turn.rows()[0][:3]
+    turn.cut = rows_of(turn)[0][:3]
     return turn, seqs
 
 
@@ -45,5 +45,5 @@ def test_one_that_has_left_meanwhile_does_not_come_back() -> None:
     (gone,) = machine.put("q", JobSpec())
     turn.remove(machine.partition.book.jobs[gone])
     read_to(turn, None)
-    assert [row[2] for row in turn.rows()] == seqs
+    assert [row[2] for row in rows_of(turn)] == seqs
     assert turn.count == 1

@@ -6,6 +6,7 @@ import msgspec
 
 from headway.core.lane import Lane
 from headway.core.queue import Queue
+from headway.core.turn import rows_of
 
 LOOKED_AT: Final = 10_000
 """Jobs of a lane that are looked at for one answer, spread evenly over its turns."""
@@ -63,7 +64,7 @@ def _in_memory(lane: Lane, now_ms: int, looked_at: int) -> Backlog:
         turn_ms = turn.strand.time(queue_ms) - queue_ms + rule.time(queue_ms)
         # Heaps and a line: their first rows are their first jobs, or nearly so. Rows
         # whose job has left stay until they surface.
-        rows = turn.rows(each)
+        rows = rows_of(turn, each)
         if turn.late:
             rows = turn.late[:each] + rows
         waits_ms = [

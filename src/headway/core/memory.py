@@ -18,7 +18,15 @@ from headway.core.queue import Queue
 from headway.core.restore import held_so_far
 from headway.core.rules import Rules
 from headway.core.states import DEAD, READY, SCHEDULED
-from headway.core.turn import NOTHING_READ, Position, Turn, name_of, read_to
+from headway.core.turn import (
+    NOTHING_READ,
+    Position,
+    Turn,
+    keep_rows,
+    name_of,
+    read_to,
+    rows_of,
+)
 
 READ_BELOW: Final = 128
 """A turn with fewer jobs than this is read on, however many memory could hold."""
@@ -205,7 +213,7 @@ def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
     rows = sorted(
         {
             row[2]: row
-            for row in turn.rows()
+            for row in rows_of(turn)
             if row[3].turn is turn and row[:2] == key_of(row[3])
         }.values()
     )
@@ -218,7 +226,7 @@ def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
             kept.append(row)
         else:
             _forget(book, row[3], now_ms)
-    turn.keep(kept)
+    keep_rows(turn, kept)
     if turn.count == 0:
         _read_later(book, turn)
 
@@ -249,14 +257,14 @@ def _drop(book: Book, turn: Turn, now_ms: int) -> None:
     lane = turn.strand.lane
     if turn.parked_on is not None or lane.is_exempt:
         return
-    if any(row[3].timeout_left_ms for row in turn.rows()):
+    if any(row[3].timeout_left_ms for row in rows_of(turn)):
         return
     if lane.cold is None:
         lane.cold = Cold(lane)
-    for row in (*turn.rows(), *(turn.late or ()), *(turn.beyond or ())):
+    for row in (*rows_of(turn), *(turn.late or ()), *(turn.beyond or ())):
         if row[3].turn is turn:
             _forget(book, row[3], now_ms)
-    turn.keep([])
+    keep_rows(turn, [])
     turn.beyond = None
     turn.cut = NOTHING_READ
     turn.seat_at(turn.strand.now(now_ms))
@@ -275,7 +283,7 @@ def _begin_anew(book: Book, queue: Queue, now_ms: int) -> None:
             _forget(book, job, now_ms)
     for turn in turns:
         turn.cut = turn.beyond = None
-        turn.keep([row for row in turn.rows() if row[3].turn is turn])
+        keep_rows(turn, [row for row in rows_of(turn) if row[3].turn is turn])
         turn.seat_at(turn.strand.now(now_ms))
         if turn.count == 0:
             queue.drop_turn(turn)

@@ -154,24 +154,6 @@ class Turn(Member):
         job.turn = None
         self.count -= 1
 
-    def rows(self, most: int = -1) -> list[Row]:
-        """Rows up to `cut`, but for late ones; of some the job may have left.
-
-        `most` is enough of those in line, and of those out of order.
-        """
-        end = len(self.line) if most < 0 else self.begun + most
-        rows = self.line[self.begun : end]
-        if self.odd is not None:
-            rows += self.odd if most < 0 else self.odd[:most]
-        return rows
-
-    def keep(self, rows: list[Row]) -> None:
-        """Of all rows up to `cut`, but for late ones, those that are left."""
-        rows.sort()
-        self.line = rows
-        self.begun = 0
-        self.odd = None
-
     def due_ms(self, now_ms: int) -> int:
         """When its head is due; in the past if it has none."""
         job = self.head()
@@ -289,6 +271,26 @@ class Turn(Member):
         shared = self.strand.lane.queue.shared
         if shared.is_bounded:
             shared.grown[self] = None
+
+
+def rows_of(turn: Turn, most: int = -1) -> list[Row]:
+    """Rows up to `cut`, but for late ones; of some the job may have left.
+
+    `most` is enough of those in line, and of those out of order.
+    """
+    end = len(turn.line) if most < 0 else turn.begun + most
+    rows = turn.line[turn.begun : end]
+    if turn.odd is not None:
+        rows += turn.odd if most < 0 else turn.odd[:most]
+    return rows
+
+
+def keep_rows(turn: Turn, rows: list[Row]) -> None:
+    """Of all rows up to `cut`, but for late ones, those that are left."""
+    rows.sort()
+    turn.line = rows
+    turn.begun = 0
+    turn.odd = None
 
 
 def read_to(turn: Turn, cut: Position | None) -> None:

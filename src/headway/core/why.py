@@ -11,7 +11,7 @@ from headway.core.job import Job
 from headway.core.lane import KIND, WINDOW, Lane
 from headway.core.limits import Gauge, RateGauge
 from headway.core.states import JobState
-from headway.core.turn import NOTHING_READ, OVER, Turn
+from headway.core.turn import NOTHING_READ, OVER, Turn, rows_of
 
 HOLDERS: int = 10
 """How many of the jobs that hold a limit are named."""
@@ -212,7 +212,7 @@ def _ahead(job: Job) -> int:
     turn = job.turn
     assert turn is not None
     key = (*turn.strand.lane.queue.rules.key_of(job), job.seq)
-    rows = turn.rows() + (turn.late or [])
+    rows = rows_of(turn) + (turn.late or [])
     mine = sum(1 for row in rows if row[:3] < key and row[3].turn is turn)
     lane = turn.strand.lane
     others = lane.ready - turn.tenancy.ready

@@ -17,6 +17,7 @@ from headway.core.gate import BLOCKED, PAUSED
 from headway.core.job import Job
 from headway.core.lane import Lane
 from headway.core.queue import Queue
+from headway.core.turn import rows_of
 from headway.runtime.views import QueueCounts, counts_of
 
 SKIPPED_MAX: Final = 100_000
@@ -261,7 +262,7 @@ def _oldest_ms(queue: Queue, tenant: str, now_ms: int) -> int | None:
             return None
         for strand in lane.strands.values():
             turn = strand.turns.get(tenant)
-            rows = [] if turn is None else turn.rows(1)
+            rows = [] if turn is None else rows_of(turn, 1)
             if turn is None or not rows or rows[0][3].turn is not turn:
                 continue
             job = rows[0][3]
