@@ -54,6 +54,7 @@ CORE: Final = (
 )
 MODULES: Final = (
     *(f"headway.core.{name}" for name in CORE),
+    "headway.runtime.handing",
     "headway.runtime.journal",
     "headway.runtime.meter",
     "headway.runtime.records",

@@ -30,6 +30,7 @@ from headway.core.partition import Partition
 from headway.runtime.bulk import BulkList, BulkPreview, Bulks, ListBulks
 from headway.runtime.clock import Clock
 from headway.runtime.errors import OwnerStopped
+from headway.runtime.handing import handed
 from headway.runtime.inbound import Arrivals, Inbound, Refused
 from headway.runtime.listing import Lister, Listing, Page
 from headway.runtime.measures import snapshot
@@ -51,7 +52,6 @@ from headway.runtime.views import (
     ReadHistory,
     Show,
     View,
-    leased_job,
     look,
 )
 from headway.runtime.waiting import BRIEF, Waits
@@ -318,8 +318,7 @@ class Owner:
             if arrivals and (inbound := arrivals.asked_by(command)) is not None:
                 answers.append((inbound, answer))
             elif isinstance(answer, Granted):
-                jobs = [leased_job(job) for job in answer.jobs]
-                answers.append((command, Handed(jobs)))
+                answers.append((command, handed(answer.jobs)))
             elif isinstance(command, StartBulk):
                 answers += self._bulks.heard(command, answer)
             elif not isinstance(command, BulkPage):

@@ -171,23 +171,6 @@ def counts_of(queue: Queue) -> QueueCounts:
     )
 
 
-def leased_job(job: Job) -> LeasedJob:
-    spec = job.spec
-    return LeasedJob(
-        job.seq,
-        job.token,
-        job.queue,
-        spec,
-        spec.payload if job.payload is None else job.payload,
-        job.attempt,
-        job.attempts_max,
-        job.lease_until_ms,
-        job.errors,
-        job.reply,
-        job.is_continued,
-    )
-
-
 def job_view(job: Job) -> JobView:
     return JobView(
         job.seq,

@@ -55,20 +55,19 @@ def _put(connection: apsw.Connection, puts: list[Row]) -> None:
 
 def _move(connection: apsw.Connection, moves: list[Move]) -> None:
     """Of several of one job the last counts."""
-    holds: list[tuple[int, bytes | None]] = []
-    others: list[Move] = []
     latest = {move[5]: move for move in moves}
-    for seq, move in latest.items():
-        if move[0] == HELD and move[:4] == _AMONG_HELD:
-            holds.append((seq, move[4]))
-        else:
-            others.append(move)
+    if len(latest) < len(moves):
+        moves = list(latest.values())
+    holds = [(move[5], move[4]) for move in moves if move[:4] == _AMONG_HELD]
     before = connection.total_changes()
     connection.executemany(sql.HOLD, holds)
+    if len(holds) == len(moves):
+        _expect(connection, before, len(moves), "moves")
+        return
+    others = [move for move in moves if move[:4] != _AMONG_HELD]
     connection.executemany(sql.MOVE, others)
-    _expect(connection, before, len(latest), "moves")
-    if others:
-        _let_go(connection, apsw.carray(array("q", [move[5] for move in others])))
+    _expect(connection, before, len(moves), "moves")
+    _let_go(connection, apsw.carray(array("q", [move[5] for move in others])))
 
 
 def _let_go(connection: apsw.Connection, seqs: object) -> None:
