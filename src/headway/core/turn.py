@@ -25,8 +25,9 @@ LATE_MAX: Final = 256
 ROWS_NOTED: Final = 64
 """A turn with more jobs than this is looked at when memory is tidied up."""
 
-BEGUN_MAX: Final = 8
-"""Rows that have left and are kept at the beginning of a line before it is cut off."""
+BEGUN_MAX: Final = 32
+"""Rows that have left stay at the beginning of a line until there are so many of them,
+or as many as others."""
 
 Position = tuple[int, int, int]
 """Where a job stands in its turn: its keys and its seq."""
@@ -259,10 +260,11 @@ class Turn(Member):
         return row
 
     def _begin_at(self, begun: int) -> None:
-        if begun == len(self.line):
+        size = len(self.line)
+        if begun == size:
             self.line.clear()
             begun = 0
-        elif begun >= BEGUN_MAX:
+        elif begun >= BEGUN_MAX or 2 * begun >= size:
             del self.line[:begun]
             begun = 0
         self.begun = begun
