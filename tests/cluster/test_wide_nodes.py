@@ -69,8 +69,18 @@ def _drained(cluster: ClusterOf, node: NodeProcess, jobs: int) -> None:
     cluster.until(is_done)
     cluster.until(lambda: _placement(cluster).partitions == ("p1",))
     cluster.until(lambda: _placement(cluster).whole is None)
+    told: list[Any] = []
+
+    def is_told() -> bool:
+        told.append(node.ask("GET", PATH).json["rules"]["max_length"])
+        return bool(told[-1] == 90)
+
     # The node hears of it a moment later than the tables do.
-    cluster.until(lambda: node.ask("GET", PATH).json["rules"]["max_length"] == 90)
+    try:
+        cluster.until(is_told)
+    except AssertionError as error:
+        error.add_note(f"it tells of {told[0]} … {told[-1]}: {_placement(cluster)}")
+        raise
 
 
 def test_a_new_partition_serves_at_once_and_leaves_when_it_is_empty(
