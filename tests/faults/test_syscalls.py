@@ -38,9 +38,9 @@ pytestmark = pytest.mark.skipif(
 
 WRITES: Final = 280
 """No workload writes more often than this; three in four of them do."""
-OTHERS: Final = {"fdatasync": 35, "fsync": 1, "ftruncate": 4, "unlink": 2}
+OTHERS: Final = {"fdatasync": 45, "fsync": 1, "ftruncate": 4, "unlink": 2}
 """How often a workload makes these calls, at least."""
-NUMBERS: Final = {"pwrite64": range(3, 230, 8), "fdatasync": range(1, 42, 2)}
+NUMBERS: Final = {"pwrite64": range(3, 270, 8), "fdatasync": range(1, 50, 2)}
 """Calls that fail: the first ones while the file is opened."""
 
 
@@ -215,7 +215,7 @@ def test_an_application_is_told_that_its_disk_failed(
     path = folder / "jobs.db"
     with headway.open(path) as queue:
         queue.configure(headway.QueueConfig(name="mail"))
-    told = traced(f"{call}:error={error}:when=25", "tests.faults.enqueuing", path)
+    told = traced(f"{call}:error={error}:when=40", "tests.faults.enqueuing", path)
     accepted = [int(line) for line in told if line.isdigit()]
     others = [line for line in told if not line.isdigit()]
     assert len(accepted) > 2

@@ -27,6 +27,7 @@ from headway.runtime.views import Handed
 from headway.store.errors import StoreError
 from headway.store.port import Batch
 from headway.store.sqlite.options import SqliteOptions
+from headway.store.sqlite.snapshot import Snapshot
 from headway.store.sqlite.store import SqliteStore
 
 KIB: Final = 1024
@@ -34,12 +35,15 @@ START_MS: Final = 1_000_000
 STEP_MS: Final = 1_000
 OPTIONS: Final = {
     "passive": SqliteOptions(
-        wal_passive_bytes=48 * KIB, wal_truncate_bytes=64 * 1024 * KIB
+        wal_passive_bytes=48 * KIB, wal_truncate_bytes=64 * 1024 * KIB, pending_rows=3
     ),
-    "truncate": SqliteOptions(wal_passive_bytes=48 * KIB, wal_truncate_bytes=48 * KIB),
+    "truncate": SqliteOptions(
+        wal_passive_bytes=48 * KIB, wal_truncate_bytes=48 * KIB, pending_bytes=KIB
+    ),
 }
-"""Logs that are copied into the file, or cut off, in the middle of the workload."""
-TABLES: Final = ("jobs", "held", "bodies", "facts", "keys", "history")
+"""Logs that are copied into the file, or cut off, in the middle of the workload; and
+jobs that are sorted in there, or written anew."""
+TABLES: Final = ("facts", "keys", "history")
 Content = dict[str, list[tuple[Any, ...]]]
 
 
@@ -125,12 +129,14 @@ def content(path: Path) -> Content:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     connection.set_busy_timeout(5_000)
     try:
-        return {
+        found = {
             table: list(connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2"))
             for table in TABLES
         }
     finally:
         connection.close()
+    with Snapshot(path) as snapshot:
+        return {**found, "jobs": list(snapshot.rows())}
 
 
 class _Watched(SqliteStore):

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.places import PLACES, Place
+from tests.postgres.shared import InPostgres
+from tests.store.places import InMemory, InSqlite, Place
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -14,7 +15,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.long)
 
 
-@pytest.fixture(params=PLACES, ids=["memory", "sqlite", "postgres"])
+@pytest.fixture(
+    params=[InMemory, InSqlite, InPostgres], ids=["memory", "sqlite", "postgres"]
+)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """A new and empty place, in memory, in a file and in a database."""
     made = request.param(tmp_path)

@@ -191,7 +191,7 @@ def left(
 
 DAMAGES: dict[str, Damage] = {
     "body": (sql("UPDATE jobs SET body = x'00' WHERE seq = 1"), "job 1 can't be read"),
-    "change": (sql("UPDATE held SET change = x'c1' WHERE seq = 3"), "job 3 can't be"),
+    "change": (sql("UPDATE jobs SET change = x'c1' WHERE seq = 3"), "job 3 can't be"),
     "state": (lambda path: change(path, HELD_1, state=99), "job 3 can't be read"),
     "ready, but held": (move(HELD, READY), "job 1: it is ready, but in lane -1"),
     "leased, but ready": (move(1, HELD_1), "job 3: it is leased, but in lane 1"),

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from headway.store.memory import MemoryDisk, MemoryStore
 from headway.store.port import Store
-from headway.store.sqlite.options import SqliteOptions
+from headway.store.sqlite.options import MIB, SqliteOptions
 from headway.store.sqlite.store import SqliteStore
 from tests.postgres.shared import InPostgres
 
@@ -37,24 +37,44 @@ class InMemory:
 
 
 class InSqlite:
+    pending_rows = 4_096
+    pending_bytes = 4 * MIB
+
     def __init__(self, directory: Path) -> None:
-        self._path = directory / "partition.db"
+        self.path = directory / "partition.db"
         self._opened: list[SqliteStore] = []
 
     def open(self) -> Store:
-        return self._open(SqliteOptions())
+        return self._open(is_locked=True)
 
     def open_beside(self) -> Store:
-        return self._open(SqliteOptions(is_locked=False))
+        return self._open(is_locked=False)
 
     def close(self) -> None:
         for store in self._opened:
             store.close()
 
-    def _open(self, options: SqliteOptions) -> SqliteStore:
-        store = SqliteStore(self._path, options)
+    def _open(self, *, is_locked: bool) -> SqliteStore:
+        options = SqliteOptions(
+            is_locked=is_locked,
+            pending_rows=self.pending_rows,
+            pending_bytes=self.pending_bytes,
+        )
+        store = SqliteStore(self.path, options)
         self._opened.append(store)
         return store
 
 
-PLACES = [InMemory, InSqlite, InPostgres]
+class InSqliteSorted(InSqlite):
+    """Every commit sorts into the tables what the one before has left."""
+
+    pending_rows = 0
+
+
+class InSqliteThinned(InSqlite):
+    """What is pending is written anew again and again."""
+
+    pending_bytes = 200
+
+
+PLACES = [InMemory, InSqlite, InSqliteSorted, InSqliteThinned, InPostgres]

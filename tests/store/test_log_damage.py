@@ -159,10 +159,11 @@ def test_what_was_rolled_back_is_never_taken_for_damage(tmp_path: Path) -> None:
     path, copy = tmp_path / "jobs.db", tmp_path / "copy.db"
     options = SqliteOptions(cache_bytes=MIB)
     owner = Owner(SqliteStore(path, options))
-    owner.put(job(1))
-    jobs = [job(seq, body=bytes(900)) for seq in (*range(2, 6_000), 1)]
+    left = (1, 0, b"left")
+    owner.commit(batch(puts=[job(1)], results=[left]))
+    jobs = [job(seq, body=bytes(900)) for seq in range(2, 6_000)]
     with suppress(Contradiction):
-        owner.commit(batch(puts=jobs))
+        owner.commit(batch(puts=jobs, results=[left]))
     log = path.with_name("jobs.db-wal")
     assert log.stat().st_size > 2 * MIB
     for seq in range(2, 9):

@@ -153,7 +153,8 @@ def test_a_damaged_page_stops_the_store(path: Path) -> None:
     owner.put(*(job(seq, body=bytes(900)) for seq in range(300)))
     owner.store.close()
     content = bytearray(path.read_bytes())
-    content[4096 * 5 :] = b"\xa5" * (len(content) - 4096 * 5)
+    rows = 4096 * 20  # behind the beginnings of all tables
+    content[rows:] = b"\xa5" * (len(content) - rows)
     path.write_bytes(content)
     again = SqliteStore(path)
     again.take_over()

@@ -8,7 +8,7 @@ import pytest
 
 from headway.store.port import START, Position, Row
 from headway.store.sqlite import schema, statements
-from headway.store.sqlite.reader import Reader
+from headway.store.sqlite.rows import Rows
 from tests.store.rows import job
 
 BINDINGS = {
@@ -18,6 +18,10 @@ BINDINGS = {
     "LET_GO": 1,
     "END": 1,
     "END_BODY": 1,
+    "PENDING": 0,
+    "SORTED_IN": 1,
+    "LAST_JOB": 0,
+    "JOBS_AMONG": 1,
     "FORGET_FACT": 2,
     "FORGET_KEYS": 1,
     "DROP_HISTORY": 1,
@@ -38,12 +42,13 @@ BINDINGS = {
     "LAST_SEGMENT": 0,
     "APPEND": 4,
 }
-CARRIED = ("LET_GO", "END", "END_BODY", "JOBS", "RESULTS")
+CARRIED = ("LET_GO", "END", "END_BODY", "JOBS", "JOBS_AMONG", "RESULTS")
 ALLOWED_SCANS = {
     "SCAN CONSTANT ROW",  # no table
     "SCAN names",  # the turns found so far, one by one
     "SCAN heads",  # the same
     "SCAN carray VIRTUAL TABLE INDEX 1:",  # the seqs asked for
+    "SCAN pending",  # all of it is wanted
     "SCAN history",  # from one end, one row
     "SCAN results USING COVERING INDEX results_by_time",  # the same
 }
@@ -75,7 +80,7 @@ def fill(connection: apsw.Connection, jobs: int) -> None:
 def steps_of(connection: apsw.Connection, jobs: int) -> list[int]:
     """Steps of SQLite's machine for reads at the head and deep inside a tie."""
     fill(connection, jobs)
-    reader = Reader(connection)
+    reader = Rows(connection)
     return [
         steps(connection, lambda: reader.rows(0, b"0", START, 10)),
         steps(connection, lambda: reader.rows(0, b"0", Position(0, 0, jobs - 100), 10)),

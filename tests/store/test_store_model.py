@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -18,10 +19,12 @@ from hypothesis.stateful import (
 )
 
 from headway.store.port import HELD, Batch, Position, Segment, Store
+from headway.store.sqlite.snapshot import Snapshot
+from headway.store.sqlite.verify import problems
 from tests.postgres import shared
 from tests.postgres.shared import InPostgres
 from tests.store.model import Model
-from tests.store.places import InMemory, InSqlite
+from tests.store.places import InMemory, InSqlite, InSqliteSorted, InSqliteThinned
 from tests.store.rows import Owner
 from tests.store.simulated import SimulatedPlace
 
@@ -145,14 +148,34 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 class SqliteMachine(StoreMachine):
+    kind = InSqlite
+
     def start(self) -> None:
         self.directory = Path(tempfile.mkdtemp())
-        self.place = InSqlite(self.directory)
+        self.place = self.kind(self.directory)
         self.owner = Owner(self.place.open())
+
+    @invariant()
+    def is_seen_from_beside(self) -> None:
+        """Whoever looks at the file sees what is pending, too."""
+        with Snapshot(self.place.path) as snapshot:
+            assert list(snapshot.rows()) == sorted(self.model.jobs.values())
+            assert snapshot.jobs_count() == len(self.model.jobs)
+            early = sorted(self.model.jobs.keys() & self.model.results.keys())
+            assert [seq for (seq,) in snapshot.early_results()] == early
+        assert problems(self.place.path) == []
 
     def teardown(self) -> None:
         super().teardown()
         shutil.rmtree(self.directory)
+
+
+class SortedMachine(SqliteMachine):
+    kind = InSqliteSorted
+
+
+class ThinnedMachine(SqliteMachine):
+    kind = InSqliteThinned
 
 
 class PostgresMachine(StoreMachine):
@@ -166,6 +189,13 @@ class SimulatedMachine(StoreMachine):
 
     def start(self) -> None:
         self.place = SimulatedPlace(wal_bytes=20_000)
+        self.owner = Owner(self.place.open())
+
+    @rule(pending_rows=st.sampled_from([0, 5, 4_096]), kib=st.sampled_from([1, 4_096]))
+    def reopen_with(self, pending_rows: int, kib: int) -> None:
+        self.store.close()
+        options = {"pending_rows": pending_rows, "pending_bytes": kib * 1_024}
+        self.place.options = msgspec.structs.replace(self.place.options, **options)
         self.owner = Owner(self.place.open())
 
     @rule(seed=st.integers(0, 1000), is_power=st.booleans())
@@ -204,8 +234,9 @@ def test_memory_store_agrees_with_the_model() -> None:
     check(StoreMachine, 60)
 
 
-def test_sqlite_store_agrees_with_the_model() -> None:
-    check(SqliteMachine, 20)
+@pytest.mark.parametrize("machine", [SqliteMachine, SortedMachine, ThinnedMachine])
+def test_sqlite_store_agrees_with_the_model(machine: type[StoreMachine]) -> None:
+    check(machine, 15)
 
 
 def test_postgres_store_agrees_with_the_model() -> None:

@@ -113,6 +113,8 @@ class DiskMedium:
             cache_bytes=1024 * 1024,
             wal_passive_bytes=wal_bytes,
             wal_truncate_bytes=4 * wal_bytes,
+            pending_rows=chance.choice([0, 20, 200, 4_096]),
+            pending_bytes=chance.choice([1, 16, 4_096]) * 1024,
         )
         self._opened: list[SqliteStore] = []
 

@@ -22,6 +22,10 @@ class SqliteOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Beyond this the log is copied into the file after a commit."""
     wal_truncate_bytes: int = 64 * MIB
     """Beyond this a reader stands in the way: the log is cut off if it can be."""
+    pending_rows: int = 4_096
+    """Beyond this a commit sorts into the tables of jobs what earlier ones have left."""
+    pending_bytes: int = 4 * MIB
+    """Beyond this it throws out what no longer matters of that."""
     busy_ms: int = 5_000
     """How long a commit waits for a foreign writer before the store stops."""
     readers_max: int = 4
@@ -31,5 +35,7 @@ class SqliteOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("wal_passive_bytes must be in 1 … wal_truncate_bytes")
         if self.cache_bytes < MIB:
             raise ValueError("cache_bytes must be 1 MiB or more")
+        if self.pending_rows < 0 or self.pending_bytes < 0:
+            raise ValueError("pending_rows and pending_bytes must not be negative")
         if self.readers_max < 1 or self.busy_ms < 0:
             raise ValueError("readers_max must be positive, busy_ms not negative")

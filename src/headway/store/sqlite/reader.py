@@ -1,11 +1,10 @@
-"""What can be read of a store, through one connection; nothing here writes."""
+"""What can be read of a store beside its jobs, through one connection."""
 
 from array import array
 from collections.abc import Sequence
 from contextlib import suppress
-from operator import itemgetter
 from threading import Lock
-from typing import Any, Final
+from typing import Any
 
 import apsw
 
@@ -17,12 +16,9 @@ from headway.store.errors import (
     StoreFailed,
     StoreFull,
 )
-from headway.store.port import HELD, START, Key, Position, Result, Row, Segment
+from headway.store.port import Key, Result, Segment
 from headway.store.segments import up_to
 from headway.store.sqlite import statements as sql
-
-_order = itemgetter(2, 3, 4, 0)
-_AMONG_HELD: Final = (HELD, b"")
 
 
 class Reader:
@@ -38,38 +34,6 @@ class Reader:
 
     def facts(self, kind: str) -> list[tuple[bytes, bytes]]:
         return self._select(sql.FACTS, (kind,))
-
-    def jobs(self, seqs: list[int]) -> list[Row]:
-        if not seqs:
-            self._opened()
-            return []
-        return self._select(sql.JOBS, (apsw.carray(array("q", seqs)),))
-
-    def rows(self, lane: int, turn: bytes, after: Position, limit: int) -> list[Row]:
-        with self._turn:
-            connection = self._opened()
-            try:
-                if connection.readonly("main"):
-                    with connection:  # Somebody else writes: all of it as it was once.
-                        return _rows(connection, (lane, turn), after, limit)
-                return _rows(connection, (lane, turn), after, limit)
-            except apsw.Error as error:
-                raise self._fail(error) from error
-
-    def turns(self, lane: int, after: bytes | None, limit: int, each: int) -> list[Row]:
-        if limit < 1 or each < 1:
-            self._opened()
-            return []
-        start = sql.BEFORE_ALL_TURNS if after is None else after
-        if lane == HELD and after is None:
-            # Of the first turn some have no row of their own there.
-            held = self.rows(HELD, b"", START, each)
-            return held + self.turns(HELD, b"", limit - bool(held), each)
-        if each == 1:
-            return self._select(sql.HEADS, (lane, start, limit))
-        rows: list[Row] = self._select(sql.TURNS, (lane, start, limit, each))
-        rows.sort(key=_order)
-        return rows
 
     def find_keys(self, wanted: list[tuple[str, str]]) -> list[Key]:
         with self._turn:
@@ -139,26 +103,6 @@ class Reader:
         if connection is not None:
             discard(connection)
         return self._failure
-
-
-def _rows(
-    connection: apsw.Connection, of: tuple[int, bytes], after: Position, limit: int
-) -> list[Row]:
-    """Those that share more keys with the last one come first."""
-    rows: list[Row] = []
-    for statement, keys in (
-        (sql.ROWS_OF_SECOND, after),
-        (sql.ROWS_OF_FIRST, after[:2]),
-        (sql.ROWS, after[:1]),
-    ):
-        if len(rows) < limit:
-            rows += connection.execute(statement, (*of, *keys, limit - len(rows)))
-    if of == _AMONG_HELD and after[:2] <= (0, 0):
-        start = after.seq if after[:2] == (0, 0) else START.seq
-        rows += connection.execute(sql.HELD_ROWS, (start, limit))
-        rows.sort(key=_order)
-        del rows[limit:]
-    return rows
 
 
 def discard(connection: apsw.Connection) -> None:

@@ -75,11 +75,20 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         seq INTEGER PRIMARY KEY, change BLOB
     ) STRICT;
     """,
+    # 5. What commits have done to jobs, as they did it: the tables of jobs hear of it
+    #    later, and what is here counts before what they say.
+    """
+    CREATE TABLE pending(
+        number INTEGER PRIMARY KEY, blob BLOB NOT NULL
+    ) STRICT;
+    """,
 )
 RESULTS_SINCE: Final = 2
 """The version that brought results."""
 HELD_SINCE: Final = 4
 """The version that writes apart what has become of leased jobs."""
+PENDING_SINCE: Final = 5
+"""The version in whose tables not all jobs are where they stand."""
 
 
 def version_of(connection: apsw.Connection) -> int:

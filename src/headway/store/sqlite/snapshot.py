@@ -1,6 +1,8 @@
 """All of a store as of one moment, read in streams: for checks, not for owners."""
 
+import heapq
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -11,8 +13,15 @@ from headway.store.port import Key, Result, Row, Segment
 from headway.store.sqlite import statements as sql
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.options import SqliteOptions
+from headway.store.sqlite.pending import Pending
 from headway.store.sqlite.reader import failure
-from headway.store.sqlite.schema import HELD_SINCE, RESULTS_SINCE, known_version
+from headway.store.sqlite.rows import load
+from headway.store.sqlite.schema import (
+    HELD_SINCE,
+    PENDING_SINCE,
+    RESULTS_SINCE,
+    known_version,
+)
 
 ROWS: Final = f"SELECT {sql.ANY_ROW} FROM {sql.ALL_JOBS} ORDER BY jobs.seq"  # noqa: S608
 ROWS_BEFORE_HELD: Final = f"SELECT {sql.ROW} FROM jobs ORDER BY seq"  # noqa: S608
@@ -24,6 +33,8 @@ EARLY: Final = """SELECT seq FROM results WHERE EXISTS(
     SELECT 1 FROM jobs WHERE jobs.seq = results.seq) ORDER BY seq"""
 JOBS_COUNT: Final = "SELECT count(*) FROM jobs"
 EVENTS_COUNT: Final = "SELECT sum(count) FROM history"
+
+_seq: Final = itemgetter(0)
 
 
 class Snapshot:
@@ -38,11 +49,17 @@ class Snapshot:
         self._version = known_version(self._connection)
         self._is_empty = self._version == 0
         self.epoch = 0 if self._is_empty else self._number(sql.EPOCH)
+        self._pending = Pending()
+        if self._version >= PENDING_SINCE:
+            self._pending = self._load()
 
     def rows(self) -> Iterator[Row]:
         """Every job, by seq."""
         has_held = self._version >= HELD_SINCE
-        return self._stream(ROWS if has_held else ROWS_BEFORE_HELD)
+        rows: Iterator[Row] = self._stream(ROWS if has_held else ROWS_BEFORE_HELD)
+        sorted_in = filter(None, map(self._pending.now, rows))
+        new = sorted(self._pending.puts.values(), key=_seq)
+        return heapq.merge(sorted_in, new, key=_seq)
 
     def segments(self) -> Iterator[Segment]:
         """All of history that is left."""
@@ -64,10 +81,19 @@ class Snapshot:
 
     def early_results(self) -> Iterator[tuple[int]]:
         """Seqs of jobs that have left one and are still there."""
-        return self._stream(EARLY) if self._version >= RESULTS_SINCE else iter(())
+        if self._version < RESULTS_SINCE:
+            return iter(())
+        ends, puts = self._pending.ends, self._pending.puts
+        early: Iterator[tuple[int]] = self._stream(EARLY)
+        sorted_in = (row for row in early if row[0] not in ends)
+        new = (row[:1] for row in self.results() if row[0] in puts)
+        return heapq.merge(sorted_in, new)
 
     def jobs_count(self) -> int:
-        return 0 if self._is_empty else self._number(JOBS_COUNT)
+        if self._is_empty:
+            return 0
+        pending = self._pending
+        return self._number(JOBS_COUNT) + len(pending.puts) - len(pending.ends)
 
     def events_count(self) -> int:
         return 0 if self._is_empty else self._number(EVENTS_COUNT)
@@ -85,6 +111,12 @@ class Snapshot:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _load(self) -> Pending:
+        try:
+            return load(self._connection)
+        except apsw.Error as error:
+            raise failure(error) from error
 
     def _number(self, statement: str) -> int:
         try:

@@ -38,6 +38,13 @@ END: Final = "DELETE FROM jobs WHERE seq IN carray(?)"
 ANY_BODY: Final = "SELECT EXISTS(SELECT 1 FROM bodies)"
 END_BODY: Final = "DELETE FROM bodies WHERE seq IN carray(?)"
 
+# The tables of jobs hear of these later.
+PEND: Final = "INSERT INTO pending VALUES(?, ?)"
+PENDING: Final = "SELECT number, blob FROM pending ORDER BY number"
+SORTED_IN: Final = "DELETE FROM pending WHERE number <= ?"
+LAST_JOB: Final = "SELECT max(seq) FROM jobs"
+JOBS_AMONG: Final = "SELECT count(*) FROM jobs WHERE seq IN carray(?)"
+
 PUT_FACT: Final = "INSERT OR REPLACE INTO facts VALUES(?, ?, ?)"
 FORGET_FACT: Final = "DELETE FROM facts WHERE kind = ? AND key = ?"
 

@@ -1,7 +1,7 @@
 """The store of a partition in one SQLite file, written by one owner."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import NoReturn
@@ -18,11 +18,13 @@ from headway.store.sqlite import log, place
 from headway.store.sqlite import statements as sql
 from headway.store.sqlite.connections import open_for_owner, open_for_reader
 from headway.store.sqlite.options import SqliteOptions
+from headway.store.sqlite.pending import Pending
 from headway.store.sqlite.reader import Reader
-from headway.store.sqlite.writes import write
+from headway.store.sqlite.rows import Rows, load
+from headway.store.sqlite.writes import make_room, pend, write
 
 
-class SqliteStore(Reader):
+class SqliteStore(Rows):
     """Opens its file in take_over, under the owner's lock, and not before.
 
     After a failure the file is left as it is; what was committed is there when it is
@@ -54,11 +56,22 @@ class SqliteStore(Reader):
                 connection.execute("BEGIN IMMEDIATE")
                 newest = connection.execute(sql.EPOCH).get
                 if newest != epoch:
+                    self._pending = Pending()  # it is another's now
                     raise Fenced(epoch, newest)
+                pending = make_room(connection, self._pending, self._options)
+                ends = [seq for (seq,) in batch.ends]
+                size = 0
+                if batch.puts or batch.moves or ends:
+                    size = pend(connection, batch, ends, pending)
                 write(connection, batch)
                 connection.execute("COMMIT")
             except BaseException as error:
                 self._abandon(connection, error)
+            if size:
+                pending.add(batch.puts, batch.moves, ends)
+                pending.number += 1
+                pending.bytes += size
+            self._pending = pending
             self._tend_log()
 
     @property
@@ -94,7 +107,12 @@ class SqliteStore(Reader):
             self._readers.release()
 
     def close(self) -> None:
+        """Leaves nothing to be sorted in, if nothing stands against it."""
         self._is_closed = True
+        with self._turn:
+            if self._connection is not None:
+                with suppress(apsw.Error, StoreError):
+                    self._sort_in(self._connection)
         super().close()
         with self._turn:
             self._let_go()
@@ -121,9 +139,12 @@ class SqliteStore(Reader):
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(sql.RAISE_EPOCH)
             epoch = int(connection.execute(sql.EPOCH).get)
+            # From here on nobody else adds to it.
+            pending = load(connection)
             connection.execute("COMMIT")
         except BaseException as error:
             self._abandon(connection, error)
+        self._epoch, self._pending = epoch, pending
         return epoch
 
     def _abandon(self, connection: apsw.Connection, error: BaseException) -> NoReturn:

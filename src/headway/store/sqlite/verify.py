@@ -5,13 +5,17 @@ from pathlib import Path
 from typing import Final
 
 import apsw
+import msgspec
 
-from headway.store.errors import StoreError
+from headway.store.errors import Contradiction, StoreError
 from headway.store.port import DEAD
 from headway.store.sqlite import log, schema
+from headway.store.sqlite import statements as sql
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.options import SqliteOptions
+from headway.store.sqlite.pending import Pending, unpack
 from headway.store.sqlite.pragmas import PAGE_BYTES
+from headway.store.sqlite.writes import check as check_changes
 
 FOUND_MAX: Final = 100
 """Of one kind of damage no more is told."""
@@ -125,6 +129,21 @@ def _held(connection: apsw.Connection) -> Iterator[str]:
         yield f"held: job {seq} is held and not there"
 
 
+def _pending(connection: apsw.Connection) -> Iterator[str]:
+    """Commits that wait to be sorted in must be such as could have been made."""
+    if schema.known_version(connection) < schema.PENDING_SINCE:
+        return
+    pending = Pending()
+    for number, blob in connection.execute(sql.PENDING):
+        try:
+            puts, moves, ends = unpack(blob)
+            check_changes(connection, pending, puts, moves, ends)
+        except (Contradiction, msgspec.MsgspecError) as error:
+            yield f"pending: commit {number}: {error}"
+            return  # what comes after is built on it
+        pending.add(puts, moves, ends)
+
+
 CHECKS: Final[tuple[Callable[[apsw.Connection], Iterator[str]], ...]] = (
     _integrity,
     _schema,
@@ -133,4 +152,5 @@ CHECKS: Final[tuple[Callable[[apsw.Connection], Iterator[str]], ...]] = (
     _lanes,
     _bodies,
     _held,
+    _pending,
 )

@@ -1,32 +1,24 @@
-"""What a batch does to the tables, inside the transaction of its commit."""
+"""What a batch writes, inside the transaction of its commit."""
 
 from array import array
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Final
 
 import apsw
 
 from headway.store.errors import Contradiction
-from headway.store.port import HELD, Batch, Fact, Move, Row, Segment
+from headway.store.port import Batch, Fact, Move, Row, Segment
 from headway.store.sqlite import statements as sql
+from headway.store.sqlite.options import SqliteOptions
+from headway.store.sqlite.pending import AMONG_HELD, Pending, pack
 from headway.store.sqlite.statements import BODY_INLINE_BYTES
 
-_AMONG_HELD: Final = (HELD, b"", 0, 0)
+_in_order: Final = itemgetter(1, 2, 3, 4, 0)
 
 
 def write(connection: apsw.Connection, batch: Batch) -> None:
-    """In the order in which things happen to a job: put, moved, ended."""
-    if batch.puts:
-        _put(connection, batch.puts)
-    if batch.moves:
-        _move(connection, batch.moves)
-    if batch.ends:
-        before = connection.total_changes()
-        ends = apsw.carray(array("q", [seq for (seq,) in batch.ends]))
-        connection.execute(sql.END, (ends,))
-        _expect(connection, before, len(batch.ends), "ends")
-        _let_go(connection, ends)
-        if connection.execute(sql.ANY_BODY).get:
-            connection.execute(sql.END_BODY, (ends,))
+    """All of a batch but what happens to jobs."""
     if batch.facts:
         _write_facts(connection, batch.facts)
     if batch.keys:
@@ -44,6 +36,70 @@ def write(connection: apsw.Connection, batch: Batch) -> None:
         connection.execute(sql.DROP_RESULTS, (until_ms, max(most, 0)))
 
 
+def pend(
+    connection: apsw.Connection, batch: Batch, ends: list[int], pending: Pending
+) -> int:
+    """Appends what happens to jobs as it is, if it can be true; answers its bytes."""
+    check(connection, pending, batch.puts, batch.moves, ends)
+    return _append_pending(
+        connection, pending.number + 1, pack(batch.puts, batch.moves, ends)
+    )
+
+
+def check(
+    connection: apsw.Connection,
+    pending: Pending,
+    puts: Sequence[Row],
+    moves: Sequence[Move],
+    ends: Sequence[int],
+) -> None:
+    """Raises Contradiction if this can't happen to the jobs that are there."""
+    new, known = pending.outside(puts, moves, ends)
+    if new and min(new) <= (connection.execute(sql.LAST_JOB).get or 0):
+        _expect(_among(connection, new), 0, "new jobs")
+    if known:
+        _expect(_among(connection, known), len(known), "changes")
+
+
+def make_room(
+    connection: apsw.Connection, pending: Pending, options: SqliteOptions
+) -> Pending:
+    """Answers what is pending once what is too much of it was dealt with.
+
+    Of jobs that come and go at once nearly all that was written does not matter any
+    more: what does is written anew, and no row of theirs is ever made.
+    """
+    if len(pending) <= options.pending_rows:
+        if pending.bytes <= options.pending_bytes:
+            return pending
+        blob = pending.packed()
+        if len(blob) <= options.pending_bytes // 2:
+            connection.execute(sql.SORTED_IN, (pending.number,))
+            thinned = pending.copy()
+            thinned.number = 1
+            thinned.bytes = _append_pending(connection, 1, blob)
+            return thinned
+    return sort_in(connection, pending)
+
+
+def sort_in(connection: apsw.Connection, pending: Pending) -> Pending:
+    """Makes rows of what is pending; answers what is pending then."""
+    if pending.puts:
+        _put(connection, sorted(pending.puts.values(), key=_in_order))
+    if pending.moves:
+        _move(connection, list(pending.moves.values()))
+    if pending.ends:
+        before = connection.total_changes()
+        ends = apsw.carray(array("q", sorted(pending.ends)))
+        connection.execute(sql.END, (ends,))
+        _expect(connection.total_changes() - before, len(pending.ends), "ends")
+        _let_go(connection, ends)
+        if connection.execute(sql.ANY_BODY).get:
+            connection.execute(sql.END_BODY, (ends,))
+    connection.execute(sql.SORTED_IN, (pending.number,))
+    return Pending()
+
+
 def _put(connection: apsw.Connection, puts: list[Row]) -> None:
     big = [(row[0], row[6]) for row in puts if len(row[6]) > BODY_INLINE_BYTES]
     if big:
@@ -58,15 +114,15 @@ def _move(connection: apsw.Connection, moves: list[Move]) -> None:
     latest = {move[5]: move for move in moves}
     if len(latest) < len(moves):
         moves = list(latest.values())
-    holds = [(move[5], move[4]) for move in moves if move[:4] == _AMONG_HELD]
+    holds = [(move[5], move[4]) for move in moves if move[:4] == AMONG_HELD]
     before = connection.total_changes()
     connection.executemany(sql.HOLD, holds)
     if len(holds) == len(moves):
-        _expect(connection, before, len(moves), "moves")
+        _expect(connection.total_changes() - before, len(moves), "moves")
         return
-    others = [move for move in moves if move[:4] != _AMONG_HELD]
+    others = [move for move in moves if move[:4] != AMONG_HELD]
     connection.executemany(sql.MOVE, others)
-    _expect(connection, before, len(moves), "moves")
+    _expect(connection.total_changes() - before, len(moves), "moves")
     _let_go(connection, apsw.carray(array("q", [move[5] for move in others])))
 
 
@@ -91,7 +147,15 @@ def _append(connection: apsw.Connection, segment: Segment) -> None:
         raise Contradiction(f"history can't go on with number {segment.first}")
 
 
-def _expect(connection: apsw.Connection, before: int, count: int, what: str) -> None:
-    changed = connection.total_changes() - before
-    if changed != count:
-        raise Contradiction(f"{count} {what}, but {changed} of these jobs exist")
+def _append_pending(connection: apsw.Connection, number: int, blob: bytes) -> int:
+    connection.execute(sql.PEND, (number, blob))
+    return len(blob)
+
+
+def _among(connection: apsw.Connection, seqs: set[int]) -> int:
+    return int(connection.execute(sql.JOBS_AMONG, (apsw.carray(array("q", seqs)),)).get)
+
+
+def _expect(found: int, count: int, what: str) -> None:
+    if found != count:
+        raise Contradiction(f"{count} {what}, but {found} of these jobs exist")
