@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import apsw
 import msgspec
 import pytest
 
@@ -21,7 +22,8 @@ from headway.runtime.records import encode, unpack_chapter, unpack_heading, unpa
 from headway.sim.faults.clock import StoreClock
 from headway.store.memory import MemoryDisk, MemoryStore
 from headway.store.port import HELD, Batch, Segment
-from headway.store.sqlite import log, pragmas, statements
+from headway.store.sqlite import log, pragmas, rows, statements, store, writes
+from headway.store.sqlite.pending import Pending
 from headway.store.sqlite.store import SqliteStore
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -31,8 +33,8 @@ def _rewrite(
     patch: pytest.MonkeyPatch, change: Callable[[Batch], Batch | None]
 ) -> None:
     """Both stores get another batch than the owner gave them; None drops it."""
-    for store in (MemoryStore, SqliteStore):
-        real = store.commit
+    for kind in (MemoryStore, SqliteStore):
+        real = kind.commit
 
         def commit(
             self: Any, batch: Batch, epoch: int, real: Callable[..., None] = real
@@ -41,7 +43,7 @@ def _rewrite(
             if changed is not None:
                 real(self, changed, epoch)
 
-        patch.setattr(store, "commit", commit)
+        patch.setattr(kind, "commit", commit)
 
 
 def _replace(batch: Batch, **fields: Any) -> Batch:
@@ -50,8 +52,8 @@ def _replace(batch: Batch, **fields: Any) -> Batch:
 
 def answers_before_the_flush(patch: pytest.MonkeyPatch) -> None:
     """Every commit waits for the next one to be written; the last dies with its owner."""
-    for store in (MemoryStore, SqliteStore):
-        real = store.commit
+    for kind in (MemoryStore, SqliteStore):
+        real = kind.commit
 
         def commit(
             self: Any, batch: Batch, epoch: int, real: Callable[..., None] = real
@@ -61,7 +63,7 @@ def answers_before_the_flush(patch: pytest.MonkeyPatch) -> None:
                 real(self, *waiting)
             self._waiting = (batch, epoch)
 
-        patch.setattr(store, "commit", commit)
+        patch.setattr(kind, "commit", commit)
 
 
 def drops_some_commits(patch: pytest.MonkeyPatch) -> None:
@@ -315,6 +317,37 @@ def does_not_flush(patch: pytest.MonkeyPatch) -> None:
 def does_not_renew_the_log(patch: pytest.MonkeyPatch) -> None:
     """After a failed flush the log is trusted as it is read."""
     patch.setattr(log, "renew", lambda connection, path, vfs: None)
+
+
+def forgets_what_is_pending(patch: pytest.MonkeyPatch) -> None:
+    """A new owner reads the tables of jobs, and not what was to be sorted in there."""
+    patch.setattr(store, "load", lambda connection: Pending())
+
+
+def drops_what_is_pending(patch: pytest.MonkeyPatch) -> None:
+    """What is to be sorted in is taken for sorted in."""
+    real = writes.sort_in
+
+    def sort_in(connection: apsw.Connection, pending: Pending) -> Pending:
+        doomed = pending.copy()
+        doomed.number = pending.number
+        doomed.puts = {seq: row for seq, row in pending.puts.items() if seq % 5}
+        return real(connection, doomed)
+
+    for module in (writes, rows):
+        patch.setattr(module, "sort_in", sort_in)
+
+
+def thins_too_much(patch: pytest.MonkeyPatch) -> None:
+    """Jobs that are over are left out when what is pending is written anew."""
+    real = Pending.packed
+
+    def packed(self: Pending) -> bytes:
+        kept = self.copy()
+        kept.ends.clear()
+        return real(kept)
+
+    patch.setattr(Pending, "packed", packed)
 
 
 def keeps_its_epoch(patch: pytest.MonkeyPatch) -> None:

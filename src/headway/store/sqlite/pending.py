@@ -72,22 +72,24 @@ class Pending:
 
         Raises Contradiction where what is known here is enough to tell.
         """
+        # One by one: what is pending may be much more than what is asked for, and
+        # differences of sets and keys walk through all of it.
+        mine, moved, over = self.puts, self.moves, self.ends
         new = {row[0] for row in puts}
-        known = self.puts.keys()
-        is_new = len(new) == len(puts) and known.isdisjoint(new)
-        if not (is_new and self.moves.keys().isdisjoint(new)):
+        if len(new) < len(puts) or any(seq in mine or seq in moved for seq in new):
             raise Contradiction("a job is put that is there already")
-        over = set(ends)
-        if len(over) < len(ends):
+        changed = set(ends)
+        if len(changed) < len(ends):
             raise Contradiction("a job ends twice")
-        changed = {move[5] for move in moves}
-        changed |= over
-        changed -= new
-        changed -= known
-        if not self.ends.keys().isdisjoint(changed):
+        changed.update([move[5] for move in moves])
+        known = {
+            seq
+            for seq in changed
+            if seq not in mine and seq not in moved and seq not in new
+        }
+        if any(seq in over for seq in known):
             raise Contradiction("a job changes that is over")
-        changed -= self.moves.keys()
-        return new, changed
+        return new, known
 
     def now(self, row: Row) -> Row | None:
         """What has become of a job that the tables tell of; None if it is over."""

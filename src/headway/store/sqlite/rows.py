@@ -30,9 +30,10 @@ class Rows(Reader):
             connection = self._opened()
             pending = self._pending
             wanted = set(seqs)
-            found = [pending.puts[seq] for seq in wanted & pending.puts.keys()]
+            found = [pending.puts[seq] for seq in wanted if seq in pending.puts]
+            wanted.difference_update([row[0] for row in found])
             try:
-                rows = _jobs(connection, wanted - pending.puts.keys())
+                rows = _jobs(connection, wanted)
             except apsw.Error as error:
                 raise self._fail(error) from error
             found += filter(None, map(pending.now, rows))
