@@ -29,8 +29,8 @@ def pending(path: Path) -> tuple[int, int]:
     connection = open_for_reader(path)
     statement = "SELECT count(*), coalesce(sum(length(blob)), 0) FROM pending"
     try:
-        found: tuple[int, int] = connection.execute(statement).fetchall()[0]
-        return found
+        ((commits, size),) = connection.execute(statement)
+        return int(str(commits)), int(str(size))
     finally:
         connection.close()
 

@@ -61,6 +61,7 @@ MODULES: Final = (
     "headway.server.ids",
     "headway.server.shapes",
     "headway.sim.scan_board",
+    "headway.store.sqlite.pending",
 )
 """None of them defines a record of msgspec: a compiled class loses what its base was told."""
 LIBRARY: Final = "headway__mypyc"
