@@ -1,12 +1,12 @@
 """A shelf: members in order of pass, those that are due apart from the rest.
 
-Heaps with lazy changes: passes and aims mostly rise, so an entry stays where it is when
+Orders with lazy changes: passes and aims mostly rise, so an entry stays where it is when
 its member's key does, and is moved when it surfaces. An entry counts only while its
 member says that it is the one.
 """
 
-from heapq import heapify, heappop, heappush, heapreplace
-from typing import Any, Final, Generic, TypeVar
+from heapq import heappop, heappush
+from typing import Any, Final, Generic, TypeVar, cast
 
 from headway.core import defaults
 
@@ -41,8 +41,158 @@ class Member:
 
 
 M = TypeVar("M", bound=Member)
-_NONE: Final[list[Any]] = []
-"""Stands for the heaps of a shelf that never had two members; nobody writes to it."""
+LINES_MAX: Final = 4
+"""So many weights of tenants, or jobs come late, before a heap takes the rest."""
+BEGUN_MIN: Final = 16
+"""So many empty places at the beginning of a line are not worth to be cut off."""
+
+
+class Line:
+    """Entries that came in order: they are never compared again."""
+
+    __slots__ = ("begun", "last_number", "last_rank", "members", "rank", "ranks")
+
+    def __init__(self, rank: int, member: Member) -> None:
+        self.ranks = [rank]
+        self.members: list[Member | None] = [member]
+        self.begun = 0
+        self.rank = rank
+        """That of the first."""
+        self.last_rank = rank
+        self.last_number = member.number
+
+    def first(self) -> Member:
+        member = self.members[self.begun]
+        assert member is not None
+        return member
+
+    def add(self, rank: int, member: Member) -> None:
+        self.ranks.append(rank)
+        self.members.append(member)
+        self.last_rank = rank
+        self.last_number = member.number
+
+    def drop(self) -> bool:
+        """Takes the first out; whether there is another."""
+        begun = self.begun
+        self.members[begun] = None
+        begun += 1
+        size = len(self.members)
+        if begun == size:
+            return False
+        if begun >= BEGUN_MIN and 2 * begun >= size:
+            del self.members[:begun]
+            del self.ranks[:begun]
+            begun = 0
+        self.begun = begun
+        self.rank = self.ranks[begun]
+        return True
+
+
+class Order:
+    """Entries by rank and number, the lowest first.
+
+    Passes rise by a tenant's stride with each start, and aims with time: what comes is
+    nearly always behind all that came by the same weight. So a few lines hold nearly
+    all, and what is first is next to what was: in a heap of a million tenants each
+    start took a walk over twenty levels that no cache holds.
+    """
+
+    __slots__ = ("_best", "_is_found", "_lines", "_odd", "rank", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.rank = 0
+        """What the first was entered by."""
+        self._lines: list[Line] = []
+        self._odd: list[tuple[int, int, Member]] = []
+        """A heap of those for which no line was left."""
+        self._best: Line | None = None
+        """The line of the first; None if that is odd..."""
+        self._is_found = False
+        """...as long as that is known."""
+
+    def first(self) -> Member | None:
+        """The member of the lowest entry, whether it counts or not."""
+        if self.size == 0:
+            return None
+        if self._is_found:
+            return self._odd[0][2] if self._best is None else self._best.first()
+        self._is_found = True
+        best: Line | None = None
+        for line in self._lines:
+            if (
+                best is None
+                or line.rank < best.rank
+                or (
+                    line.rank == best.rank and line.first().number < best.first().number
+                )
+            ):
+                best = line
+        self._best = best
+        if self._odd:
+            rank, number, member = self._odd[0]
+            if (
+                best is None
+                or rank < best.rank
+                or (rank == best.rank and number < best.first().number)
+            ):
+                self._best = None
+                self.rank = rank
+                return member
+        assert best is not None
+        self.rank = best.rank
+        return best.first()
+
+    def push(self, rank: int, member: Member) -> None:
+        number = member.number
+        self.size += 1
+        if rank <= self.rank:
+            self._is_found = False
+        best: Line | None = None
+        for line in self._lines:
+            last = line.last_rank
+            if (last < rank or (last == rank and line.last_number <= number)) and (
+                best is None
+                or last > best.last_rank
+                or (last == best.last_rank and line.last_number > best.last_number)
+            ):
+                best = line
+        if best is not None:
+            best.add(rank, member)
+        elif len(self._lines) < LINES_MAX:
+            self._lines.append(Line(rank, member))
+        else:
+            heappush(self._odd, (rank, number, member))
+
+    def drop(self) -> None:
+        """Takes out what `first` has just told."""
+        self._is_found = False
+        self.size -= 1
+        if self._best is None:
+            heappop(self._odd)
+        elif not self._best.drop():
+            self._lines.remove(self._best)
+
+    def entries(self) -> list[tuple[int, int, Member]]:
+        found = list(self._odd)
+        for line in self._lines:
+            for place in range(line.begun, len(line.members)):
+                member = line.members[place]
+                assert member is not None
+                found.append((line.ranks[place], member.number, member))
+        return found
+
+    def clear(self) -> None:
+        self.size = 0
+        self._is_found = False
+        self._best = None
+        self._lines.clear()
+        self._odd.clear()
+
+
+_NONE: Final = Order()
+"""Stands for the orders of a shelf that never had two members; nobody writes to it."""
 
 
 class Shelf(Member, Generic[M]):
@@ -52,17 +202,17 @@ class Shelf(Member, Generic[M]):
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
-        self.due: list[tuple[int, int, M]] = _NONE
-        """By pass: members whose aim has come."""
-        self.fresh: list[tuple[int, int, M]] = _NONE
-        """By pass: the others."""
-        self.ahead: list[tuple[int, int, M]] = _NONE
-        """By the time at which a member is due, or has more that is due."""
-        self.size = 0
         self.solo: M | None = None
-        """The only member, while there is but one: it needs no heap."""
+        """The only member, while there is but one: it needs no order."""
+        self.size = 0
         self.top: M | None = None
         """The first of several, as long as that is known."""
+        self.due = _NONE
+        """By pass: members whose aim has come."""
+        self.fresh = _NONE
+        """By pass: the others."""
+        self.ahead = _NONE
+        """By the time at which a member is due, or has more that is due."""
 
     def put(self, member: M, seat: int, rank: int, aim: int) -> None:
         """Seats a member, or moves it. `aim` is when it must be looked at again."""
@@ -104,7 +254,7 @@ class Shelf(Member, Generic[M]):
             self.top = None
         if self.solo is member:
             self.solo = None
-        elif self.size == 0:
+        elif self.size == 0 and self.due is not _NONE:
             self.due.clear()
             self.fresh.clear()
             self.ahead.clear()
@@ -116,8 +266,9 @@ class Shelf(Member, Generic[M]):
                 self.solo.come_due(now_ms)
             return
         ahead = self.ahead
-        while ahead and ahead[0][0] <= now_ms:
-            aim, _, member = heappop(ahead)
+        while (member := ahead.first()) is not None and ahead.rank <= now_ms:
+            aim = ahead.rank
+            ahead.drop()
             if member.home is self and member.call == aim:
                 member.call = NEVER
                 if member.aim == aim:
@@ -154,30 +305,32 @@ class Shelf(Member, Generic[M]):
         if self.solo is not None:
             return self.solo.aim
         ahead = self.ahead
-        while ahead:
-            aim, number, member = ahead[0]
-            if member.home is self and member.call == aim:
-                later = member.aim
-                if later == aim:
-                    return later
+        while (member := ahead.first()) is not None:
+            aim = ahead.rank
+            later = member.aim
+            if member.home is not self or member.call != aim:
+                ahead.drop()
+            elif later == aim:
+                return later
+            else:
+                ahead.drop()
                 member.call = later
                 if later < NEVER:
-                    heapreplace(ahead, (later, number, member))
-                    continue
-            heappop(ahead)
+                    ahead.push(later, member)
         return NEVER
 
-    def _first_of(self, heap: list[tuple[int, int, M]], seat: int) -> M | None:
-        while heap:
-            mark, number, member = heap[0]
+    def _first_of(self, order: Order, seat: int) -> M | None:
+        while (member := order.first()) is not None:
+            mark = order.rank
             if member.home is self and member.seat == seat and member.mark == mark:
                 rank = member.rank
                 if rank == mark:
-                    return member
+                    return cast(M, member)
+                order.drop()
                 member.mark = rank
-                heapreplace(heap, (rank, number, member))
+                order.push(rank, member)
             else:
-                heappop(heap)
+                order.drop()
         return None
 
     def _join(self, member: M) -> None:
@@ -193,7 +346,7 @@ class Shelf(Member, Generic[M]):
             # A second member comes: the first takes its places in the heaps.
             self.solo = None
             if self.due is _NONE:
-                self.due, self.fresh, self.ahead = [], [], []
+                self.due, self.fresh, self.ahead = Order(), Order(), Order()
             self._enter(solo, solo.seat, solo.rank)
             solo.call = NEVER
             if solo.aim < NEVER:
@@ -201,33 +354,41 @@ class Shelf(Member, Generic[M]):
 
     def _enter(self, member: M, seat: int, rank: int) -> None:
         member.mark = rank
-        heap = self.due if seat == DUE else self.fresh
-        heappush(heap, (rank, member.number, member))
-        if len(heap) > 64 and len(heap) > 4 * self.size:
+        order = self.due if seat == DUE else self.fresh
+        order.push(rank, member)
+        if order.size > 64 and order.size > 4 * self.size:
             self._compact()
 
-    def _call(self, member: M, aim: int) -> None:
+    def _call(self, member: Member, aim: int) -> None:
         member.call = aim
-        heappush(self.ahead, (aim, member.number, member))
-        if len(self.ahead) > 64 and len(self.ahead) > 4 * self.size:
+        self.ahead.push(aim, member)
+        if self.ahead.size > 64 and self.ahead.size > 4 * self.size:
             self._compact()
 
     def _compact(self) -> None:
         """Drops stale entries, and all but one of a member's equal ones."""
-        for heap, seat in ((self.due, DUE), (self.fresh, FRESH)):
-            kept = {
+        for order, seat in ((self.due, DUE), (self.fresh, FRESH)):
+            _refill(
+                order,
+                {
+                    entry[1]: entry
+                    for entry in order.entries()
+                    if entry[2].home is self
+                    and entry[2].mark == entry[0]
+                    and entry[2].seat == seat
+                },
+            )
+        _refill(
+            self.ahead,
+            {
                 entry[1]: entry
-                for entry in heap
-                if entry[2].home is self
-                and entry[2].mark == entry[0]
-                and entry[2].seat == seat
-            }
-            heap[:] = kept.values()
-            heapify(heap)
-        aims = {
-            entry[1]: entry
-            for entry in self.ahead
-            if entry[2].home is self and entry[2].call == entry[0]
-        }
-        self.ahead[:] = aims.values()
-        heapify(self.ahead)
+                for entry in self.ahead.entries()
+                if entry[2].home is self and entry[2].call == entry[0]
+            },
+        )
+
+
+def _refill(order: Order, entries: dict[int, tuple[int, int, Member]]) -> None:
+    order.clear()
+    for rank, _, member in sorted(entries.values()):
+        order.push(rank, member)
