@@ -2,12 +2,12 @@
 
 A cycle is enqueue, lease, ack, in batches of 100 jobs, over a backlog that stands as
 it is. Each case has a process of its own, in which it takes turns with its peer, so
-that both meet the same machine; only CPU time inside `Partition.decide` counts. The
-objects of the backlog are frozen (gc.freeze) when it is built, as a server does.
+that both meet the same machine; only CPU time inside `Partition.decide` counts. Garbage
+is collected as a server has it: the backlog is frozen when it is built, and new objects
+are walked by the server's thresholds.
 """
 
 import argparse
-import gc
 import json
 import random
 import subprocess
@@ -22,6 +22,7 @@ from headway.core.commands import Ack, Command, Configure, Enqueue, Granted, Lea
 from headway.core.job import Job
 from headway.core.partition import Partition
 from headway.core.spec import JobSpec
+from headway.runtime.collector import settle
 
 BATCH = 100
 JOBS = 10_000
@@ -140,10 +141,8 @@ def measure(key: str) -> dict[str, float]:
     bench = Bench(case)
     used_bytes = resident_bytes() - before_bytes
     base = Bench(peer)
-    # As a server does once its backlog is read: what stays is not walked again.
-    gc.collect()
-    gc.freeze()
-    gc.collect()
+    # What a server does once its backlog is read, and by its own thresholds.
+    settle()
     bench.visited.clear()
     # The first one warms up.
     times = [repeat_both(bench, base) for _ in range(1 + REPETITIONS)][1:]
