@@ -1,6 +1,8 @@
 """A job: where it stands."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import astuple
 
 from headway.core.spec import JobError, JobSpec
 from headway.core.states import SCHEDULED, JobState
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
     from headway.core.limits import Gauge
     from headway.core.turn import Turn
     from headway.core.usage import Part
+    from headway.core.windows import WindowSet
 
 Hold = tuple["Gauge", int, "Part"]
 """Units of a limit that a job has taken, and on whose part of it they count."""
@@ -28,13 +31,18 @@ class Job:
         "enqueued_ms",
         "errors",
         "expires_ms",
+        "first_key",
         "generation",
+        "has_left_line",
         "holds",
         "is_cancel_requested",
         "is_cleared",
         "is_continued",
+        "is_critical",
         "is_done_on_reply",
+        "is_in_line",
         "is_over",
+        "kind",
         "lease_until_ms",
         "level",
         "payload",
@@ -42,7 +50,9 @@ class Job:
         "queue",
         "reply",
         "reply_key",
+        "result_ms",
         "run_at_ms",
+        "second_key",
         "seq",
         "shift_ms",
         "slo_ms",
@@ -50,14 +60,17 @@ class Job:
         "started_ms",
         "state",
         "tenancy",
+        "tenant",
         "timeout_at_ms",
         "timeout_left_ms",
+        "timeout_ms",
         "timer_ms",
         "token",
         "turn",
         "wait_until_ms",
         "waiting_ms",
         "want",
+        "windows",
         "worker",
     )
 
@@ -103,9 +116,23 @@ class Job:
     """What its start has moved its tenant's clock by."""
     level: int
     """Its pass, where a comparison fixes passes at enqueue."""
+    # Of its spec, what each start and end asks for: that is not to be fetched from there.
+    kind: str
+    tenant: str
+    is_critical: bool
+    windows: "WindowSet | None"
+    timeout_ms: int | None
+    result_ms: int | None
     # In memory only: where it stands right now.
     turn: "Turn | None"
-    """Where it stands while it is ready."""
+    """Where it stands while it is ready..."""
+    first_key: int
+    second_key: int
+    """...in the order of these, and then of its seq..."""
+    is_in_line: bool
+    """...and whether that is in its line, among those that came in order."""
+    has_left_line: bool
+    """A place in a line still names it, and counts no more."""
     tenancy: "Tenancy | None"
     """On whose account it runs while it is leased."""
     holds: tuple[Hold, ...]
@@ -126,7 +153,22 @@ class Job:
     is_cleared: bool
     """The queue's throttler has said that it may start."""
 
-    def __init__(self, seq: int, spec: JobSpec, queue: str, enqueued_ms: int) -> None:
+    def __init__(
+        self,
+        seq: int,
+        spec: JobSpec,
+        queue: str,
+        enqueued_ms: int,
+        said: tuple[Any, ...] = (),
+    ) -> None:
+        """`said` is what the spec says, in its order, if that is known already."""
+        said = said or astuple(spec)
+        self.kind = said[0]
+        self.tenant = said[3]
+        self.is_critical = said[10]
+        self.windows = said[12]
+        self.timeout_ms = said[13]
+        self.result_ms = said[19]
         self.seq = seq
         self.spec = spec
         self.queue = queue
@@ -157,6 +199,10 @@ class Job:
         self.charge = 0
         self.level = 0
         self.turn = None
+        self.first_key = 0
+        self.second_key = 0
+        self.is_in_line = False
+        self.has_left_line = False
         self.tenancy = None
         self.holds = ()
         self.timer_ms = 0

@@ -25,15 +25,17 @@ LATE_MAX: Final = 256
 ROWS_NOTED: Final = 64
 """A turn with more jobs than this is looked at when memory is tidied up."""
 
-BEGUN_MAX: Final = 32
-"""Rows that have left stay at the beginning of a line until there are so many of them,
-or as many as others."""
+BEGUN_MIN: Final = 16
+"""So many empty places at the beginning of a line are not worth to be cut off. More are
+once they are half of it: what is moved up then is no more than what has left."""
 
 Position = tuple[int, int, int]
 """Where a job stands in its turn: its keys and its seq."""
 _encode: Final = msgspec.msgpack.Encoder().encode
 NOTHING_READ: Final[Position] = (-(2**63), -(2**63), -(2**63))
 Row = tuple[int, int, int, Job]
+_NO_LINE: Final[list[Job | None]] = []
+"""Stands for the line of a turn that never had two jobs; nobody writes to it."""
 
 
 class Turn(Member):
@@ -48,9 +50,11 @@ class Turn(Member):
         "held_ms",
         "is_emptied",
         "is_shedding",
+        "last",
         "late",
         "line",
         "odd",
+        "only",
         "parked_on",
         "place",
         "stopped",
@@ -61,68 +65,92 @@ class Turn(Member):
 
     def __init__(self, strand: "Strand", tenancy: Tenancy, number: int) -> None:
         super().__init__(number)
+        # Compiled classes lie in memory as this writes them: what starts ask for first.
         self.strand = strand
         self.tenancy = tenancy
-        self.tier = ENTITLED
-        self.line: list[Row] = []
-        """Rows up to `cut`, in order from `begun` on: nearly all come that way. Rows
-        whose job has left are dropped when they surface."""
-        self.begun = 0
-        self.odd: list[Row] | None = None
-        """A heap of those that came out of order."""
-        self.late: list[Row] | None = None
-        """Rows put aside: their promise was broken while their tenant was over."""
-        self.is_shedding = False
-        """Its tenant has more than its share can serve: late jobs step aside."""
+        self.only: Job | None = None
+        """The first of the line, while it is alone: most tenants have one job."""
         self.count = 0
         """Jobs that are really here."""
-        self.cut: Position | None = None
-        """Jobs whose key is above this may be missing: they are in the store only."""
-        self.beyond: list[Row] | None = None
-        """Rows of such jobs that came since memory was tidied up: they are here until
-        they are in the store, and none of them is next."""
-        self.is_emptied = False
-        """It is among its queue's turns that were empty, at most once."""
+        self.tier = ENTITLED
+        self.late: list[Row] | None = None
+        """Rows put aside: their promise was broken while their tenant was over."""
+        self.odd: list[Row] | None = None
+        """A heap of those that came out of order."""
         self.parked_on: object | None = None
         """What stopped it: a gauge, a held strand, the rule of a paused tenant, or the
         job about which a throttler is asked.
         """
-        self.called_by: Gauge | None = None
-        self.stopped: Part | None = None
-        self.place: bytes | None = None
-        """Under which name the owner writes its jobs, once it has."""
+        self.cut: Position | None = None
+        """Jobs whose key is above this may be missing: they are in the store only."""
         self.held_ms = 0
         """How long its strand had been held when it took its place."""
+        self.called_by: Gauge | None = None
+        self.is_shedding = False
+        """Its tenant has more than its share can serve: late jobs step aside."""
+        self.is_emptied = False
+        """It is among its queue's turns that were empty, at most once."""
+        self.line: list[Job | None] = _NO_LINE
+        """Jobs up to `cut`, in order from `begun` on: nearly all come that way. A place
+        whose job has left is passed over when it surfaces."""
+        self.begun = 0
+        self.last: Position = NOTHING_READ
+        """Where the last of the line stood when it came: jobs that leave may change."""
+        self.stopped: Part | None = None
+        self.beyond: list[Row] | None = None
+        """Rows of such jobs that came since memory was tidied up: they are here until
+        they are in the store, and none of them is next."""
+        self.place: bytes | None = None
+        """Under which name the owner writes its jobs, once it has."""
 
     def add(self, key: tuple[int, int], job: Job) -> None:
         first, second = key
-        seq = job.seq
         job.turn = self
+        job.first_key = first
+        job.second_key = second
+        job.is_in_line = False
         self.count += 1
         cut = self.cut
         # One that goes on after a wait is always in memory, and may go.
         if (
             cut is not None
             and not job.timeout_left_ms
-            and _is_after(first, second, seq, cut)
+            and _is_after(first, second, job.seq, cut)
         ):
             if self.beyond is None:
                 self.beyond = []
-            self.beyond.append((first, second, seq, job))
+            self.beyond.append((first, second, job.seq, job))
             self._note_growth()
             return
-        line = self.line
-        if line:
-            last_first, last_second, last_seq, _ = line[-1]
-            last = (last_first, last_second, last_seq)
-        if not line or _is_after(first, second, seq, last):
-            line.append((first, second, seq, job))
-        else:
+        if job.has_left_line or not self._line_up(first, second, job):
             if self.odd is None:
                 self.odd = []
-            heappush(self.odd, (first, second, seq, job))
+            heappush(self.odd, (first, second, job.seq, job))
         if self.count > ROWS_NOTED:
             self._note_growth()
+
+    def _line_up(self, first: int, second: int, job: Job) -> bool:
+        """Puts the job at the end of the line, if that is its place."""
+        seq = job.seq
+        only = self.only
+        if only is not None:
+            last = (only.first_key, only.second_key, only.seq)
+            if not _is_after(first, second, seq, last):
+                return False
+            self.only = None
+            if self.line is _NO_LINE:
+                self.line = []
+            self.line.append(only)
+        elif not self.line:
+            self.only = job
+            job.is_in_line = True
+            return True
+        elif not _is_after(first, second, seq, self.last):
+            return False
+        self.line.append(job)
+        self.last = (first, second, seq)
+        job.is_in_line = True
+        return True
 
     def head(self) -> Job | None:
         """The job to start next: of a tenant over its share, one still in time."""
@@ -147,11 +175,16 @@ class Turn(Member):
 
     def remove(self, job: Job) -> None:
         """The job leaves, from wherever it stands."""
-        line, begun = self.line, self.begun
-        if begun < len(line) and line[begun][3] is job:
-            self._begin_at(begun + 1)
+        if self.only is job:
+            self.only = None
+        elif self.begun < len(self.line) and self.line[self.begun] is job:
+            self._drop_first()
         elif self.odd and self.odd[0][3] is job:
             heappop(self.odd)
+        elif job.is_in_line:
+            # Its place stays until it surfaces, and must not be taken for a new one.
+            job.has_left_line = True
+        job.is_in_line = False
         job.turn = None
         self.count -= 1
 
@@ -180,10 +213,12 @@ class Turn(Member):
             if self.late is None:
                 self.late = []
             heappush(self.late, row)
-            if self.odd and self.odd[0] == row:
+            if not row[3].is_in_line:
+                assert self.odd
                 heappop(self.odd)
             else:
-                self._begin_at(self.begun + 1)
+                row[3].is_in_line = False
+                self._drop_first()
             is_shed = True
         return is_shed
 
@@ -235,37 +270,44 @@ class Turn(Member):
         self.seat_at(self.strand.now(now_ms))
 
     def _first_in_line(self) -> Job | None:
-        """The first job in line that is still here; rows before it are dropped."""
+        """The first job in line that is still here; places before it are dropped."""
+        if self.only is not None:
+            return self.only
         line = self.line
-        begun = self.begun
-        while begun < len(line):
-            job = line[begun][3]
-            if job.turn is self:
-                if begun != self.begun:
-                    self._begin_at(begun)
-                return job
-            begun += 1
-        if begun:
-            self._begin_at(begun)
+        while line:
+            job = line[self.begun]
+            if job is not None:
+                if job.turn is self and job.is_in_line:
+                    return job
+                job.has_left_line = False
+            self._drop_first()
         return None
 
     def _first(self) -> Row | None:
         """The first row of all but the late ones."""
-        is_any = self._first_in_line() is not None
-        row = self.line[self.begun] if is_any else None
+        job = self._first_in_line()
+        row = None if job is None else (job.first_key, job.second_key, job.seq, job)
         if self.odd:
             odd = _first_of(self.odd, self)
             if row is None or (odd is not None and odd < row):
                 row = odd
         return row
 
-    def _begin_at(self, begun: int) -> None:
-        size = len(self.line)
+    def _drop_first(self) -> None:
+        """The line goes on behind its first place."""
+        if self.only is not None:
+            self.only = None
+            return
+        line = self.line
+        begun = self.begun
+        line[begun] = None
+        begun += 1
+        size = len(line)
         if begun == size:
-            self.line.clear()
+            line.clear()
             begun = 0
-        elif begun >= BEGUN_MAX or 2 * begun >= size:
-            del self.line[:begun]
+        elif begun >= BEGUN_MIN and 2 * begun >= size:
+            del line[:begun]
             begun = 0
         self.begun = begun
 
@@ -276,12 +318,17 @@ class Turn(Member):
 
 
 def rows_of(turn: Turn, most: int = -1) -> list[Row]:
-    """Rows up to `cut`, but for late ones; of some the job may have left.
+    """Rows up to `cut`, but for late ones; of some out of order the job may have left.
 
     `most` is enough of those in line, and of those out of order.
     """
     end = len(turn.line) if most < 0 else turn.begun + most
-    rows = turn.line[turn.begun : end]
+    jobs = [turn.only, *turn.line[turn.begun : end]]
+    rows = [
+        (job.first_key, job.second_key, job.seq, job)
+        for job in jobs
+        if job is not None and job.turn is turn and job.is_in_line
+    ]
     if turn.odd is not None:
         rows += turn.odd if most < 0 else turn.odd[:most]
     return rows
@@ -289,10 +336,15 @@ def rows_of(turn: Turn, most: int = -1) -> list[Row]:
 
 def keep_rows(turn: Turn, rows: list[Row]) -> None:
     """Of all rows up to `cut`, but for late ones, those that are left."""
-    rows.sort()
-    turn.line = rows
+    for place in turn.line:
+        if place is not None:
+            place.is_in_line = place.has_left_line = False
+    turn.only = None
+    turn.line = _NO_LINE
     turn.begun = 0
     turn.odd = None
+    for first, second, _, job in sorted(rows):
+        turn._line_up(first, second, job)
 
 
 def read_to(turn: Turn, cut: Position | None) -> None:
