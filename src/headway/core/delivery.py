@@ -69,19 +69,19 @@ def check(
         return Delivery.PAUSED
     if lane.is_exempt:
         return START
-    if rules.config.has_throttler and not job.is_cleared:
+    if rules.has_throttler and not job.is_cleared:
         return Delivery.ASK
     limited = _limited(turn, job.cost, now_ms)
     if limited is not None:
         return limited
-    if rules.config.slot_share < 1.0:
+    if rules.slot_share < 1.0:
         gauge = lane.queue.slot_gauge
         gauge.max = lane.queue.slots_allowed(now_ms)
         if not gauge.fits(1, lane.queue.gate, now_ms):
             return Limited(gauge, lane.queue.gate)
     if (
         turn.tier == ENTITLED
-        and turn.tenancy.name
+        and turn.tenancy.is_named
         and ledger.is_over(turn.tenancy.account, now_ms)
     ):
         return Delivery.OVER

@@ -64,11 +64,11 @@ class Dispatch:
         if rule.holds or rule.held_ms:
             job.shift_ms += queue_ms - rule.time(queue_ms)
         self.parking.join(turn, job, strand_ms, now_ms)
-        if turn.tenancy.name:
+        if turn.tenancy.is_named:
             account = turn.tenancy.account
             run_ms = account.mean_run_ms
             if not run_ms:
-                run_ms = queue.rules.kind(job.spec.kind).mean_run_ms
+                run_ms = queue.rules.kind(job.kind).mean_run_ms
             job.want = want_of(run_ms, strand.lane.aim_ms)
             self.ledger.wants(account, job.want, now_ms)
 
@@ -78,7 +78,7 @@ class Dispatch:
         assert turn is not None
         is_head = turn.head() is job
         self._leave(queue, turn, job)
-        if turn.tenancy.name:
+        if turn.tenancy.is_named:
             self.ledger.wants(turn.tenancy.account, -job.want, now_ms)
         if turn.parked_on is job:
             turn.parked_on = None
@@ -213,7 +213,7 @@ class Dispatch:
         if job.is_over:
             job.is_over = False
             ledger.leased_over -= 1
-        if tenancy.name:
+        if tenancy.is_named:
             account = tenancy.account
             account.ran(now_ms - job.started_ms)
             ledger.ends(account, job.want, now_ms)
@@ -221,7 +221,7 @@ class Dispatch:
                 self._entitle(account.group, now_ms, 1)
         else:
             ledger.leased_without -= 1
-        if not job.spec.is_critical:
+        if not job.is_critical:
             queue.slot_gauge.give_back(1, now_ms)
         interval_ms = min(now_ms - self._freed_ms, COST_MAX_MS)
         self._freed_ms = now_ms
@@ -263,7 +263,7 @@ class Dispatch:
         assert turn is not None
         turn.remove(job)
         turn.tenancy.ready -= 1
-        if turn.tenancy.name:
+        if turn.tenancy.is_named:
             self.ledger.wants(turn.tenancy.account, -job.want, now_ms)
 
     def _occupy(self, job: Job, turn: Turn, now_ms: int) -> None:
@@ -275,14 +275,14 @@ class Dispatch:
         if turn.tier == OVER:
             job.is_over = True
             ledger.leased_over += 1
-        if tenancy.name:
+        if tenancy.is_named:
             is_needed = turn.tier == OVER or turn.strand.lane.entitled.is_due
             held = SLOT if is_needed else max(job.want, EARLY)
             ledger.starts(tenancy.account, held - job.want, now_ms)
             job.want = held
         else:
             ledger.leased_without += 1
-        if not job.spec.is_critical:
+        if not job.is_critical:
             turn.strand.lane.queue.slot_gauge.used += 1
 
     def _shed(self, turn: Turn, now_ms: int) -> bool:

@@ -30,13 +30,14 @@ class TenantRule(HeldClock):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.name = name
-        self.weight = 1.0
+        # Compiled classes lie in memory as this writes them: what starts ask for first.
         self.stride = UNIT
-        self.cap: int | None = None
-        """The operator's cap for this tenant alone, if there is one."""
         self.gauges: tuple[Gauge, ...] = ()
         """What its cap and every limit per tenant leave it."""
+        self.name = name
+        self.weight = 1.0
+        self.cap: int | None = None
+        """The operator's cap for this tenant alone, if there is one."""
         self.parked: list[Turn] = []
         """Turns that were met while it was paused."""
 
@@ -51,6 +52,7 @@ class Tenancy:
     __slots__ = (
         "account",
         "entitled",
+        "is_named",
         "leased",
         "name",
         "over",
@@ -61,9 +63,11 @@ class Tenancy:
     )
 
     def __init__(self, name: str, rule: TenantRule, account: "Account") -> None:
-        self.name = name
+        self.is_named = name != ""
+        """Told apart from the name: that is a string, and lies elsewhere."""
         self.rule = rule
         self.account = account
+        self.name = name
         self.pass_ = 0
         self.entitled: TenancyTier | None = None
         self.over: TenancyTier | None = None

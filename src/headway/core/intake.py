@@ -3,6 +3,8 @@
 from collections.abc import Container
 from heapq import nlargest
 
+from msgspec.structs import astuple
+
 from headway.core import events, life
 from headway.core.book import Book
 from headway.core.commands import (
@@ -19,11 +21,13 @@ from headway.core.errors import IdempotencyConflict, QueueFull, WrongState
 from headway.core.fairness import stride_of
 from headway.core.idempotency import fingerprint
 from headway.core.job import Job
+from headway.core.lane import Lane
 from headway.core.queue import Queue
-from headway.core.rules import check_shares
+from headway.core.rules import Rules, check_shares
 from headway.core.spec import JobSpec
 from headway.core.spec_check import check_spec
 from headway.core.states import JobState
+from headway.core.turn import NOTHING_READ, Turn
 
 
 def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
@@ -32,15 +36,17 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
     rules = queue.rules
     specs = command.specs
     has_keys = False
+    own_slos_ms: list[int | None] = []
     for spec in specs:
-        check_spec(spec)
-        if spec.idempotency_key is not None:
+        own_slo_ms, key = check_spec(spec)
+        own_slos_ms.append(own_slo_ms)
+        if key is not None:
             has_keys = True
         if rules.shares:
             check_shares(rules, spec)
     known = _known(queue, specs, now_ms) if has_keys else {}
     doomed = _doomed(queue, command, known)
-    slos_ms = [queue.slo_class(spec.slo_ms) for spec in specs]
+    slos_ms = [queue.slo_class(slo_ms) for slo_ms in own_slos_ms]
     seqs: list[int] = []
     shed: list[int] = []
     for number, spec in enumerate(specs):
@@ -86,7 +92,8 @@ def redrive(book: Book, command: Redrive, now_ms: int) -> Changed:
         life.replace_payload(job, command.payload)
     job.run_at_ms = now_ms
     job.started_ms = 0
-    job.expires_ms = now_ms + _lifetime_ms(queue, job.spec)
+    own_ms = job.spec.lifetime_ms
+    job.expires_ms = now_ms + (queue.rules.lifetime_ms if own_ms is None else own_ms)
     book.write(job, events.Redriven(now_ms, *life.whose(job)))
     life.make_ready(book, queue, job, now_ms)
     return Changed(1)
@@ -190,43 +197,49 @@ def accept(
     is_shed: bool = False,
 ) -> int:
     """The job is there from now on; it was checked before."""
-    config = queue.rules.config
-    run_at_ms = now_ms + (spec.delay_ms or 0)
-    if spec.run_at_ms is not None:
-        run_at_ms = max(run_at_ms, spec.run_at_ms)
+    rules = queue.rules
+    said = astuple(spec)
+    kind, _, _, tenant, _, at_ms, delay_ms, priority, weight, cost = said[:10]
+    _, labels, windows, _, lifetime_ms, attempts_max, _, key, _, _ = said[10:]
+    run_at_ms = now_ms
+    if delay_ms is not None:
+        run_at_ms += delay_ms
+    if at_ms is not None and at_ms > run_at_ms:
+        run_at_ms = at_ms
     book.last_seq = seq = book.last_seq + 1
-    job = Job(seq, spec, queue.name, now_ms)
+    job = Job(seq, spec, queue.name, now_ms, said)
     job.slo_ms = slo_ms
-    job.priority = config.priority if spec.priority is None else spec.priority
-    job.run_at_ms = run_at_ms
-    job.cost = _cost(queue, spec)
-    most = spec.attempts_max
-    job.attempts_max = config.attempts_max if most is None else most
-    job.expires_ms = now_ms + _lifetime_ms(queue, spec)
-    if spec.idempotency_key is not None:
-        key = spec.idempotency_key
+    job.priority = rules.priority if priority is None else priority
+    job.cost = _cost(rules, kind) if cost is None else cost
+    job.attempts_max = rules.attempts_max if attempts_max is None else attempts_max
+    job.expires_ms = now_ms + (
+        rules.lifetime_ms if lifetime_ms is None else lifetime_ms
+    )
+    if key is not None:
         digest = queue.keys.add(key, seq, spec, now_ms)
         book.decision.keys.append((queue.name, key, seq, digest, now_ms))
     book.jobs[seq] = job
-    if spec.weight is not None:
-        set_weight(book, queue, spec.tenant, spec.weight, now_ms)
-    if queue.rules.is_levelled:
+    if weight is not None:
+        set_weight(book, queue, tenant, weight, now_ms)
+    if rules.is_levelled:
         _fix_level(queue, job)
-    if spec.windows is not None or config.windows is not None:
-        job.run_at_ms = life.opening_ms(job, config, job.run_at_ms)
+    if windows is None:
+        job.run_at_ms = rules.opens_ms(run_at_ms)
+    else:
+        job.run_at_ms = windows.opens_ms(run_at_ms)
     enqueued = events.Enqueued(
         now_ms,
         seq,
         0,
         queue.name,
         slo_ms,
-        spec.tenant,
-        spec.kind,
+        tenant,
+        kind,
         job.run_at_ms,
         job.priority,
         job.cost,
-        spec.labels,
-        spec.weight,
+        labels,
+        weight,
     )
     book.write(job, enqueued)
     if is_shed:
@@ -251,18 +264,10 @@ def set_weight(
             book.shared.ledger.set_weight(account, weight, now_ms)
 
 
-def _cost(queue: Queue, spec: JobSpec) -> int:
-    if spec.cost is not None:
-        return spec.cost
-    kind = queue.rules.kinds.get(spec.kind)
-    if kind is not None and kind.cost is not None:
-        return kind.cost
-    return queue.rules.config.cost
-
-
-def _lifetime_ms(queue: Queue, spec: JobSpec) -> int:
-    lifetime_ms = spec.lifetime_ms
-    return queue.rules.config.lifetime_ms if lifetime_ms is None else lifetime_ms
+def _cost(rules: Rules, kind: str) -> int:
+    """What a job costs that does not say so itself."""
+    rule = rules.kinds.get(kind)
+    return rules.cost if rule is None or rule.cost is None else rule.cost
 
 
 def _fix_level(queue: Queue, job: Job) -> None:
@@ -274,3 +279,51 @@ def _fix_level(queue: Queue, job: Job) -> None:
     level = queue.levels.get(tenant, 0) + stride_of(weight)
     job.level = max(level, queue.level_base)
     queue.levels[tenant] = job.level
+
+
+def waits_ms(book: Book, seqs: list[int], now_ms: int) -> list[int | None]:
+    """How long each of the jobs is expected to wait for its start, at little cost.
+
+    None where nothing is known: what holds it has no end, or nothing has started yet.
+    """
+    # Spelled out: this runs for every job that is enqueued. Jobs that come together
+    # mostly stand together, so what is known of the last one's place is kept.
+    jobs = book.jobs
+    found: list[int | None] = []
+    wait_ms: int | None = None
+    turn: Turn | None = None
+    lane: Lane | None = None
+    interval_ms = 0.0
+    ready = tenants = 0
+    for seq in seqs:
+        job = jobs.get(seq)
+        last, turn = turn, None if job is None else job.turn
+        if turn is None:
+            found.append(None if job is None else _wait_ms(job, now_ms))
+            continue
+        if turn is not last:
+            strand = turn.strand
+            tenancy = turn.tenancy
+            cut = turn.cut
+            if strand.lane is not lane:
+                lane = strand.lane
+                interval_ms = 0.0 if lane.queue.gate.holds else lane.start_interval_ms
+                ready = lane.ready
+                tenants = len(lane.tenancies)
+            if not interval_ms or strand.holds or tenancy.rule.holds:
+                wait_ms = None
+            elif cut is None:
+                ahead = tenancy.ready * tenants
+                wait_ms = int((ahead if ahead < ready else ready) * interval_ms)
+            else:
+                # How many its tenant has in the store is not counted: all, at worst.
+                wait_ms = None if cut is NOTHING_READ else int(ready * interval_ms)
+        found.append(wait_ms)
+    return found
+
+
+def _wait_ms(job: Job, now_ms: int) -> int | None:
+    """Of a job that is not ready."""
+    if job.state is JobState.SCHEDULED:
+        return max(0, job.run_at_ms - now_ms)
+    return None if job.state is JobState.DEAD else 0

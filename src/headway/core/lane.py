@@ -232,6 +232,7 @@ class Lane:
         "base",
         "clock",
         "cold",
+        "common",
         "entitled",
         "going",
         "is_exempt",
@@ -275,6 +276,8 @@ class Lane:
         self.cold: Cold | None = None
         """What of it is in the store only; None while memory knows all of its turns."""
         self.strands: dict[tuple[object, ...], Strand] = {}
+        self.common: Strand | None = None
+        """That of jobs of which nothing is said that would tell them apart."""
         self.tenancies: dict[str, Tenancy] = {}
         self.entitled = LaneTier(self, ENTITLED, queue.shared.next_number())
         self.over: LaneTier | None = None

@@ -60,21 +60,20 @@ def lease(book: Book, job: Job, until_ms: int, worker: str, now_ms: int) -> None
     job.is_continued = timeout_ms != 0
     if not job.is_continued:
         job.attempt += 1
-        spec_ms = job.spec.timeout_ms
-        timeout_ms = queue.rules.config.timeout_ms if spec_ms is None else spec_ms
+        own_ms = job.timeout_ms
+        timeout_ms = queue.rules.timeout_ms if own_ms is None else own_ms
     job.timeout_at_ms = now_ms + timeout_ms
     queue.leased += 1
     book.leases[job.token] = job
     book.arm(job)
-    spec = job.spec
     leased = events.Leased(
         now_ms,
         job.seq,
         job.generation,
         job.queue,
         job.slo_ms,
-        spec.tenant,
-        spec.kind,
+        job.tenant,
+        job.kind,
         job.attempt,
         job.token,
         worker,
@@ -116,17 +115,16 @@ def finish(book: Book, job: Job, now_ms: int, result: Result = NOTHING) -> None:
     """Acked: done, and gone from memory."""
     run_ms = end_lease(book, job, now_ms)
     queue = book.queues[job.queue]
-    queue.rules.kind(job.spec.kind).ran(run_ms)
+    queue.rules.kind(job.kind).ran(run_ms)
     leave(book, job, DONE, now_ms, result)
-    spec = job.spec
     acked = events.Acked(
         now_ms,
         job.seq,
         job.generation,
         job.queue,
         job.slo_ms,
-        spec.tenant,
-        spec.kind,
+        job.tenant,
+        job.kind,
         job.attempt,
         run_ms,
         job.ended_token,
@@ -142,7 +140,7 @@ def leave(
     result: Result = NO_VALUE,
 ) -> None:
     """Done or cancelled: its history is all that stays, and what was asked for."""
-    if job.spec.result_ms is not None:
+    if job.result_ms is not None:
         book.decision.results.append(kept(job, state, result, now_ms))
     job.state = state
     book.arm(job)
@@ -254,8 +252,7 @@ def detach(book: Book, job: Job, now_ms: int) -> None:
 
 def whose(job: Job) -> tuple[int, int, str, int, str, str]:
     """What every event says of its job."""
-    spec = job.spec
-    return job.seq, job.generation, job.queue, job.slo_ms, spec.tenant, spec.kind
+    return job.seq, job.generation, job.queue, job.slo_ms, job.tenant, job.kind
 
 
 def told_token(job: Job) -> int:

@@ -42,18 +42,18 @@ class Gauge:
     __slots__ = ("big", "limit", "lone", "max", "parked", "use", "used", "value")
 
     def __init__(self, limit: str, value: str, maximum: int) -> None:
-        self.limit = limit
-        self.value = value
         self.max = maximum
         self.used = 0
-        self.parked: dict[int, list[tuple[int, int, Parked]]] | None = None
-        """Waiting members by lane, each a heap by pass..."""
-        self.lone: Parked | None = None
-        """...but for a single one, which needs no heap."""
         self.big: Parked | None = None
         """A head too big for what is free: it has first call on it."""
         self.use: Use | None = None
         """What is to be told of this minute; None while nobody uses it."""
+        self.parked: dict[int, list[tuple[int, int, Parked]]] | None = None
+        """Waiting members by lane, each a heap by pass..."""
+        self.lone: Parked | None = None
+        """...but for a single one, which needs no heap."""
+        self.limit = limit
+        self.value = value
 
     def units(self, cost: int) -> int:
         """What a job takes: one dearer than the limit may run alone."""
@@ -197,7 +197,15 @@ class RateGauge(Gauge):
     period and nothing is rounded.
     """
 
-    __slots__ = ("_tolerance", "clock", "period_ms", "ticks", "timer_ms")
+    __slots__ = (
+        "_asked_ms",
+        "_asked_ticks",
+        "_tolerance",
+        "clock",
+        "period_ms",
+        "ticks",
+        "timer_ms",
+    )
 
     def __init__(self, limit: Rate, value: str, since_ms: int = 0) -> None:
         """What was let pass before `since_ms` is unknown: then it was all of a burst."""
@@ -210,6 +218,15 @@ class RateGauge(Gauge):
         """When all that was started will have been paid for, in ticks."""
         self.timer_ms = 0
         """When it will be looked at again; 0 means that nobody waits."""
+        self._asked_ms = self._asked_ticks = 0
+        """The time that was last asked for: it is the same for all of a decision."""
+
+    def ticks_at(self, now_ms: int) -> int:
+        """The time in ticks of its clock."""
+        if now_ms != self._asked_ms:
+            self._asked_ms = now_ms
+            self._asked_ticks = now_ms * self.ticks
+        return self._asked_ticks
 
     def units(self, cost: int) -> int:
         return cost
@@ -221,7 +238,7 @@ class RateGauge(Gauge):
         """When a start of that cost would be within the rate."""
         if cost == 0:
             return now_ms
-        unpaid = self.clock - now_ms * self.ticks
+        unpaid = self.clock - self.ticks_at(now_ms)
         # One dearer than the whole burst may go when everything is paid for.
         price = cost * self.period_ms
         if price > self._tolerance:
@@ -233,7 +250,7 @@ class RateGauge(Gauge):
 
     def unpaid(self, now_ms: int) -> int:
         """Units of its burst that are in use at this moment."""
-        return self.most(self.clock - now_ms * self.ticks)
+        return self.most(self.clock - self.ticks_at(now_ms))
 
     def most(self, highest: int) -> int:
         return max(0, -(-highest // self.period_ms))
@@ -247,7 +264,7 @@ class RateGauge(Gauge):
         super().park(member, 1, now_ms)
 
     def wake(self, now_ms: int) -> None:
-        paid = max(0, self.clock - now_ms * self.ticks)
+        paid = max(0, self.clock - self.ticks_at(now_ms))
         free = max(1, (self._tolerance - paid) // self.period_ms)
         self._wake_lone(1 << 62, now_ms)
         for lane in list(self.parked or ()):

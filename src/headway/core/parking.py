@@ -188,7 +188,7 @@ class Parking:
         """The job would start but for the limit: that is told of its tenant."""
         uses = self.shared.uses
         use = uses.use(gauge, job, now_ms)
-        use.stop(member, job.spec.tenant, now_ms)
+        use.stop(member, job.tenant, now_ms)
 
     def _watch(self, gauge: RateGauge, now_ms: int) -> None:
         """Looks again at a rate when its next unit is due, if anyone waits."""
@@ -228,9 +228,9 @@ class Parking:
         self, job: Job, source: Tenancy, target: Tenancy, now_ms: int
     ) -> None:
         if source.account is not target.account:
-            if source.name:
+            if source.is_named:
                 self.shared.ledger.wants(source.account, -job.want, now_ms)
-            if target.name:
+            if target.is_named:
                 self.shared.ledger.wants(target.account, job.want, now_ms)
 
     def look_at_window(self, strand: Strand, now_ms: int) -> None:

@@ -16,7 +16,6 @@ from headway.core import (
     schedules,
     sweeps,
     waits,
-    why,
 )
 from headway.core.book import Book, Cron
 from headway.core.commands import (
@@ -150,7 +149,7 @@ class Partition:
                 self._give_up(lease)
         for _, told in decision.answers:
             if type(told) is Accepted:
-                told.waits_ms = why.waits_ms(book, told.seqs, now_ms)
+                told.waits_ms = intake.waits_ms(book, told.seqs, now_ms)
         return decision
 
     def next_ms(self) -> int | None:
@@ -232,13 +231,12 @@ class Partition:
                     continue
                 break
             queue = book.queues[job.queue]
-            config = queue.rules.config
             lease_ms = command.lease_ms
             if lease_ms is None:
-                lease_ms = config.lease_ms
+                lease_ms = queue.rules.lease_ms
             life.lease(book, job, now_ms + lease_ms, command.worker, now_ms)
             board.starts += 1
-            if config.floor:
+            if queue.rules.floor:
                 board.restart_floor(queue)
             jobs.append(job)
         return jobs

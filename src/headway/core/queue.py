@@ -32,6 +32,8 @@ EMPTIES: Final = 1_024
 """Empty turns kept in a queue before the oldest are dropped..."""
 EMPTIES_MAX: Final = 65_536
 """...even where their tenant's clock is ahead: it forgives no more than its last start."""
+UNLOOKED_MAX: Final = 63
+"""Turns that may empty before the oldest are looked at again, where none could go."""
 
 
 class Shared:
@@ -109,6 +111,10 @@ class Queue:
         self.levels: dict[str, int] = {}
         self.level_base = 0
         self._empties: deque[Turn] = deque()
+        self._unlooked = 0
+        """Turns that may empty until the oldest are looked at again..."""
+        self._unlooked_next = 0
+        """...and how many that will be if they can't go then, either."""
         self.declare_lanes()
 
     def declare_lanes(self) -> None:
@@ -134,7 +140,7 @@ class Queue:
     def slo_class(self, slo_ms: int | None) -> int:
         """The job's own SLO, or the next stricter one when there are 16 already."""
         if slo_ms is None or self.rules.is_one_lane:
-            return self.rules.config.slo_ms
+            return self.rules.slo_ms
         if slo_ms in self.lanes:
             return slo_ms
         if len(self.lanes) < defaults.SLO_CLASSES_MAX:
@@ -147,17 +153,18 @@ class Queue:
 
     def turn_of(self, job: Job, now_ms: int) -> Turn:
         """The turn that the job joins when it is ready."""
-        spec = job.spec
         rules = self.rules
-        is_exempt = spec.is_critical or job.holds != ()
+        is_exempt = job.is_critical or bool(job.holds)
         lane = (self.exempt if is_exempt else self.lanes).get(job.slo_ms)
         if lane is None:
             lane = self._lane(job.slo_ms, is_exempt=is_exempt)
-        key = rules.strand_key(spec)
-        strand = lane.strands.get(key)
+        is_common = job.windows is None and not rules.dims
+        strand = lane.common if is_common else None
         if strand is None or strand.shape != rules.shape:
-            strand = self._strand(lane, key, now_ms)
-        name = spec.tenant if rules.is_fair else ""
+            strand = self._strand_of(lane, rules.strand_key(job.spec), now_ms)
+            if is_common:
+                lane.common = strand
+        name = job.tenant if rules.is_fair else ""
         turn = strand.turns.get(name)
         if turn is None:
             tenancy = self._tenancy(lane, name, now_ms)
@@ -189,6 +196,12 @@ class Queue:
         if not turn.is_emptied:
             turn.is_emptied = True
             empties.append(turn)
+        if len(empties) <= EMPTIES:
+            return
+        if self._unlooked > 0 and len(empties) < EMPTIES_MAX:
+            # Each look is at memory that nothing else touches.
+            self._unlooked -= 1
+            return
         for _ in range(2):
             if len(empties) <= EMPTIES:
                 return
@@ -237,8 +250,11 @@ class Queue:
             board.lanes += 1
         return lane
 
-    def _strand(self, lane: Lane, key: tuple[Any, ...], now_ms: int) -> Strand:
+    def _strand_of(self, lane: Lane, key: tuple[Any, ...], now_ms: int) -> Strand:
         rules = self.rules
+        known = lane.strands.get(key)
+        if known is not None and known.shape == rules.shape:
+            return known
         strand = Strand(lane, key)
         strand.shape = rules.shape
         if key:
@@ -291,6 +307,11 @@ class Queue:
         lane = strand.lane
         tenancy = turn.tenancy
         is_ahead = tenancy.pass_ > lane.base and len(self._empties) < EMPTIES_MAX
+        if is_ahead:
+            self._unlooked = self._unlooked_next
+            self._unlooked_next = min(UNLOOKED_MAX, 2 * self._unlooked + 1)
+        else:
+            self._unlooked_next = 0
         if tenancy.leased or is_ahead or turn.parked_on is not None:
             turn.is_emptied = True
             self._empties.append(turn)
@@ -302,6 +323,8 @@ class Queue:
         self.shared.turns -= 1
         if strand.key and not strand.turns and lane.strands.get(strand.key) is strand:
             del lane.strands[strand.key]
+            if lane.common is strand:
+                lane.common = None
         tenancy.turns -= 1
         if tenancy.turns == 0 and lane.tenancies.get(name) is tenancy:
             del lane.tenancies[name]

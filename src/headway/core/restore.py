@@ -46,9 +46,9 @@ def restore_job(book: Book, job: Job, now_ms: int) -> None:
 
 def _hold(queue: Queue, job: Job, now_ms: int) -> None:
     """Takes the units that the job had; what a rate has let pass is past."""
-    if not job.spec.is_critical:
+    if not job.is_critical:
         gauges = [x for x in gauges_of(queue, job) if not isinstance(x, RateGauge)]
-        queue.shared.uses.take(gauges, job, now_ms)
+        queue.shared.uses.take(tuple(gauges), job, now_ms)
 
 
 def held_so_far(queue: Queue, job: Job, now_ms: int) -> int:

@@ -53,6 +53,8 @@ class Rules:
         self.config = config
         self.windows_ms = 0
         """Since when its windows are what they are."""
+        self._opened_ms = self._closes_ms = 0
+        """From when to when they are known to be open."""
         self.apply(config, 0)
 
     def apply(self, config: QueueConfig, now_ms: int) -> None:
@@ -60,6 +62,19 @@ class Rules:
         if config.windows != self.config.windows:
             self.windows_ms = now_ms
         self.config = config
+        # What is asked for each job. As a field of the record it costs ten times as much.
+        self.priority = config.priority
+        self.cost = config.cost
+        self.attempts_max = config.attempts_max
+        self.lifetime_ms = config.lifetime_ms
+        self.timeout_ms = config.timeout_ms
+        self.lease_ms = config.lease_ms
+        self.slo_ms = config.slo_ms
+        self.windows = config.windows
+        self.floor = config.floor
+        self.slot_share = config.slot_share
+        self.has_throttler = config.has_throttler
+        self._opened_ms = self._closes_ms = 0
         self.is_fair = self._has_fairness and config.order is Order.FAIR
         self.is_one_lane = config.order in (Order.TIME, Order.PRIORITY)
         self.is_by_time = config.fair_by is FairBy.TIME
@@ -144,9 +159,20 @@ class Rules:
             for limit in self.tenant_limits:
                 self.book.drop(limit, rule.name)
 
+    def opens_ms(self, at_ms: int) -> int:
+        """`at_ms`, or the next moment after it at which the queue's window is open."""
+        windows = self.windows
+        if windows is None or self._opened_ms <= at_ms < self._closes_ms:
+            return at_ms
+        opens_ms = windows.opens_ms(at_ms)
+        if opens_ms == at_ms:
+            self._opened_ms = at_ms
+            self._closes_ms = windows.closes_ms(at_ms)
+        return opens_ms
+
     def strand_key(self, spec: JobSpec) -> tuple[Any, ...]:
         """What stops a job together with others: its windows and limited values."""
-        windows = spec.windows if spec.windows is not None else self.config.windows
+        windows = spec.windows if spec.windows is not None else self.windows
         dims = self.dims
         if not dims:
             return () if windows is None else (windows,)

@@ -235,7 +235,7 @@ def _recount(book: Book, queue: Queue, now_ms: int) -> None:
         if job.holds or job.state in (JobState.LEASED, JobState.WAITING):
             held = {gauge for gauge, *_ in job.holds}
             more = [gauge for gauge in gauges_of(queue, job) if gauge not in held]
-            book.shared.uses.take(more, job, now_ms)
+            book.shared.uses.take(tuple(more), job, now_ms)
 
 
 def _check_cap(cap: int | None) -> None:

@@ -4,7 +4,6 @@ Nothing is ever looked for. What a minute adds up to is counted when units are t
 given back and when a head is stopped or let go, and told after the minute is over.
 """
 
-from collections.abc import Iterable
 from heapq import nsmallest
 from itertools import chain
 from typing import Final, Protocol
@@ -79,18 +78,18 @@ class Use:
     def __init__(
         self, book: "UseBook", gauge: Gauge, queue: str, tenant: str, now_ms: int
     ) -> None:
+        self.first = Part(tenant)
+        """The tenant that came first: many limits are ever used by one only."""
+        self.highest = gauge.used
+        self.until_ms = now_ms - now_ms % MINUTE_MS + MINUTE_MS
+        """The end of its minute."""
         self._book = book
         self.gauge = gauge
         self.queue = queue
-        self.until_ms = now_ms - now_ms % MINUTE_MS + MINUTE_MS
-        """The end of its minute."""
-        self.highest = gauge.used
         self.line = 0
         """Who is stopped now, a queue as a whole being one..."""
         self.full_ms = 0
         """...and how long anybody was."""
-        self.first = Part(tenant)
-        """The tenant that came first: many limits are ever used by one only."""
         self.others: dict[str, Part] = {}
         self.rest: Part | None = None
         self.kept: events.LimitUsed | None = None
@@ -246,7 +245,7 @@ class UseBook:
         """The use of a gauge in this minute."""
         use = gauge.use
         if use is None:
-            use = Use(self, gauge, job.queue, job.spec.tenant, now_ms)
+            use = Use(self, gauge, job.queue, job.tenant, now_ms)
             gauge.use = use
             self._open.append(use)
         elif now_ms >= use.until_ms:
@@ -255,7 +254,7 @@ class UseBook:
 
     def take(
         self,
-        gauges: Iterable[Gauge],
+        gauges: tuple[Gauge, ...],
         job: Job,
         now_ms: int,
         members: tuple[Parked, ...] = (),
@@ -263,7 +262,7 @@ class UseBook:
         """The job holds units of the gauges, too; nothing is kept free for `members`."""
         # Spelled out for plain gauges, here and below: it runs for every start.
         cost = job.cost
-        tenant = job.spec.tenant
+        tenant = job.tenant
         left_ms = MINUTE_MS - now_ms % MINUTE_MS
         is_behind = now_ms >= self.due_ms
         holds: list[Hold] = []
@@ -284,7 +283,7 @@ class UseBook:
             elif type(gauge) is RateGauge:
                 units = 0
                 price = cost * gauge.period_ms
-                now = now_ms * gauge.ticks
+                now = gauge.ticks_at(now_ms)
                 clock = gauge.clock
                 gauge.clock = clock = (clock if clock > now else now) + price
                 used = clock - now

@@ -8,10 +8,10 @@ from headway.core.book import Book
 from headway.core.delivery import Delivery, Limited, check
 from headway.core.gate import BLOCKED, PAUSED
 from headway.core.job import Job
-from headway.core.lane import KIND, WINDOW, Lane
+from headway.core.lane import KIND, WINDOW
 from headway.core.limits import Gauge, RateGauge
 from headway.core.states import JobState
-from headway.core.turn import NOTHING_READ, OVER, Turn, rows_of
+from headway.core.turn import OVER, Turn, rows_of
 
 HOLDERS: int = 10
 """How many of the jobs that hold a limit are named."""
@@ -74,54 +74,6 @@ def why(book: Book, seq: int, now_ms: int) -> Why:
         ahead=ahead,
         starts_ms=_starts_ms(job, reasons, ahead, now_ms),
     )
-
-
-def waits_ms(book: Book, seqs: list[int], now_ms: int) -> list[int | None]:
-    """How long each of the jobs is expected to wait for its start, at little cost.
-
-    None where nothing is known: what holds it has no end, or nothing has started yet.
-    """
-    # Spelled out: this runs for every job that is enqueued. Jobs that come together
-    # mostly stand together, so what is known of the last one's place is kept.
-    jobs = book.jobs
-    found: list[int | None] = []
-    wait_ms: int | None = None
-    turn: Turn | None = None
-    lane: Lane | None = None
-    interval_ms = 0.0
-    ready = tenants = 0
-    for seq in seqs:
-        job = jobs.get(seq)
-        last, turn = turn, None if job is None else job.turn
-        if turn is None:
-            found.append(None if job is None else _wait_ms(job, now_ms))
-            continue
-        if turn is not last:
-            strand = turn.strand
-            tenancy = turn.tenancy
-            cut = turn.cut
-            if strand.lane is not lane:
-                lane = strand.lane
-                interval_ms = 0.0 if lane.queue.gate.holds else lane.start_interval_ms
-                ready = lane.ready
-                tenants = len(lane.tenancies)
-            if not interval_ms or strand.holds or tenancy.rule.holds:
-                wait_ms = None
-            elif cut is None:
-                ahead = tenancy.ready * tenants
-                wait_ms = int((ahead if ahead < ready else ready) * interval_ms)
-            else:
-                # How many its tenant has in the store is not counted: all, at worst.
-                wait_ms = None if cut is NOTHING_READ else int(ready * interval_ms)
-        found.append(wait_ms)
-    return found
-
-
-def _wait_ms(job: Job, now_ms: int) -> int | None:
-    """Of a job that is not ready."""
-    if job.state is JobState.SCHEDULED:
-        return max(0, job.run_at_ms - now_ms)
-    return None if job.state is JobState.DEAD else 0
 
 
 def _reasons(book: Book, job: Job, now_ms: int) -> list[Reason]:
