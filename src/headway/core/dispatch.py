@@ -9,6 +9,7 @@ from headway.core.lane import Lane
 from headway.core.parking import Parking, Timer, change_tier, pass_on
 from headway.core.promise import Board
 from headway.core.queue import Queue, Shared
+from headway.core.rules import charge_of
 from headway.core.timers import TimeBuckets
 from headway.core.turn import ENTITLED, OVER, Turn
 
@@ -172,7 +173,7 @@ class Dispatch:
             lane.base = tenancy.pass_
         # A continuation has paid already.
         if job.timeout_left_ms == 0:
-            cost = rules.charge_of(job) if rules.is_by_time else job.cost or 1
+            cost = charge_of(rules, job) if rules.is_by_time else job.cost or 1
             job.charge = cost * tenancy.rule.stride
             tenancy.pass_ += job.charge
             if tenancy.pass_ > lane.top:

@@ -218,18 +218,15 @@ def accept(
     if key is not None:
         digest = queue.keys.add(key, seq, spec, now_ms)
         book.decision.keys.append((queue.name, key, seq, digest, now_ms))
-    book.jobs[seq] = job
+    book.jobs[job.boxed_seq] = job
     if weight is not None:
         set_weight(book, queue, tenant, weight, now_ms)
     if rules.is_levelled:
         _fix_level(queue, job)
-    if windows is None:
-        job.run_at_ms = rules.opens_ms(run_at_ms)
-    else:
-        job.run_at_ms = windows.opens_ms(run_at_ms)
+    job.run_at_ms = (rules if windows is None else windows).opens_ms(run_at_ms)
     enqueued = events.Enqueued(
         now_ms,
-        seq,
+        job.boxed_seq,
         0,
         queue.name,
         slo_ms,

@@ -24,6 +24,7 @@ class Job:
     __slots__ = (
         "attempt",
         "attempts_max",
+        "boxed_seq",
         "charge",
         "cost",
         "credit_ms",
@@ -76,6 +77,9 @@ class Job:
 
     seq: int
     """Its identity within the partition: given once, never reused."""
+    boxed_seq: Any
+    """The same as an object: compiled code makes one of a number for each dictionary
+    and each event, and a dictionary finds its own object without looking into it."""
     spec: JobSpec
     queue: str
     slo_ms: int
@@ -170,6 +174,7 @@ class Job:
         self.timeout_ms = said[13]
         self.result_ms = said[19]
         self.seq = seq
+        self.boxed_seq = seq
         self.spec = spec
         self.queue = queue
         self.slo_ms = 0

@@ -68,7 +68,7 @@ def lease(book: Book, job: Job, until_ms: int, worker: str, now_ms: int) -> None
     book.arm(job)
     leased = events.Leased(
         now_ms,
-        job.seq,
+        job.boxed_seq,
         job.generation,
         job.queue,
         job.slo_ms,
@@ -119,7 +119,7 @@ def finish(book: Book, job: Job, now_ms: int, result: Result = NOTHING) -> None:
     leave(book, job, DONE, now_ms, result)
     acked = events.Acked(
         now_ms,
-        job.seq,
+        job.boxed_seq,
         job.generation,
         job.queue,
         job.slo_ms,
@@ -144,7 +144,7 @@ def leave(
         book.decision.results.append(kept(job, state, result, now_ms))
     job.state = state
     book.arm(job)
-    del book.jobs[job.seq]
+    del book.jobs[job.boxed_seq]
 
 
 def give_back_ready(book: Book, job: Job, now_ms: int) -> None:

@@ -208,9 +208,10 @@ class Rules:
         first, second = self.key_of(job)
         return ((first + _BIAS) << 128) + ((second + _BIAS) << 64) + job.seq
 
-    def charge_of(self, job: Job) -> int:
-        """What a start costs its tenant where run time is what counts."""
-        return max(1, round(self.kind(job.spec.kind).mean_run_ms))
+
+def charge_of(rules: Rules, job: Job) -> int:
+    """What a start costs its tenant where run time is what counts."""
+    return max(1, round(rules.kind(job.kind).mean_run_ms))
 
 
 def check_shares(rules: Rules, spec: JobSpec) -> None:
