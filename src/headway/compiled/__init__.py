@@ -58,6 +58,7 @@ MODULES: Final = (
     "headway.runtime.journal",
     "headway.runtime.meter",
     "headway.runtime.records",
+    "headway.server.answers",
     "headway.server.ids",
     "headway.server.shapes",
     "headway.sim.scan_board",

@@ -254,4 +254,4 @@ def _body(request: Request, found: Found) -> Any:
     elif kind != b"application/json" and not route.is_any_kind:
         # Pages of other sites can send everything but this without asking.
         raise Refused("unsupported_media_type", "it must be application/json")
-    return bodies.read(body, found.decoder)
+    return bodies.read(body, found.decoder, found.plain)

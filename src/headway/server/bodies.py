@@ -2,10 +2,12 @@
 
 import json
 import re
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
 
+from headway.server.plain import is_plain
 from headway.server.problems import Refused
 
 _decode: Final = msgspec.json.Decoder().decode
@@ -15,6 +17,9 @@ DIGITS_MAX: Final = 308
 _AS_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _FIELD: Final = re.compile(r"field `(.*)`$", re.DOTALL)
 _LONG: Final = b"0" * (DIGITS_MAX + 1)
+_STEP: Final = 16
+_LONG_BY_STEPS: Final = b"0" * ((DIGITS_MAX + 1) // _STEP)
+"""So many digits in a row are seen by whoever looks at one byte of so many only."""
 
 
 def check(body: bytes) -> None:
@@ -30,15 +35,27 @@ def check(body: bytes) -> None:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Refused("bad_json", str(error)) from error
     # A key that is said twice was read once: it is missing now, with what it named.
-    if _quotes(body) != _quotes(again):
+    if again != body and _quotes(body) != _quotes(again):
         raise Refused("bad_json", "a key is given twice")
-    if len(body) > DIGITS_MAX and _LONG in body.translate(_AS_ZEROS):
+    if len(body) > DIGITS_MAX and _has_long(body):
         _check_numbers(body)
 
 
-def read(body: bytes, decoder: "msgspec.json.Decoder[Any]") -> Any:
-    """The body as its type; the answer to what it is not names the place."""
+def read(
+    body: bytes,
+    decoder: "msgspec.json.Decoder[Any]",
+    plain: "msgspec.json.Decoder[Any] | None" = None,
+) -> Any:
+    """The body as its type; the answer to what it is not names the place.
+
+    Plain text is read by `plain`, if there is such a decoder: it leaves out what holds
+    of plain text anyway.
+    """
     check(body)
+    if plain is not None and is_plain(body):
+        # What is wrong is told by the decoder that knows all rules.
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return plain.decode(body)
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -67,6 +84,12 @@ def refused(error: Exception) -> Refused:
         # Missing or unknown: the place is the object, and not its key.
         place = f"{place}.{found[1]}" if place else found[1]
     return Refused("bad_value", text, place)
+
+
+def _has_long(body: bytes) -> bool:
+    """Whether there is a row of more digits than a number may have."""
+    few = body[_STEP - 1 :: _STEP].translate(_AS_ZEROS)
+    return _LONG_BY_STEPS in few and _LONG in body.translate(_AS_ZEROS)
 
 
 def _check_numbers(body: bytes) -> None:

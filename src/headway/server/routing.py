@@ -7,6 +7,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from headway.server.http.message import Request
+from headway.server.plain import plain
 from headway.server.plans import Plan
 from headway.server.problems import Refused
 from headway.server.scopes import Verb
@@ -94,8 +95,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
 class Found(msgspec.Struct):
     route: Route
-    decoder: "msgspec.json.Decoder[Any] | None"
     params: dict[str, str]
+    decoder: "msgspec.json.Decoder[Any] | None" = None
+    plain: "msgspec.json.Decoder[Any] | None" = None
+    """Reads bodies of plain text, where that is less work."""
 
 
 class Router:
@@ -105,15 +108,15 @@ class Router:
         self.routes = tuple(routes)
         self._plain: dict[bytes, dict[bytes, Found]] = {}
         self._shapes: dict[tuple[int, str], list[tuple[list[str], Route]]] = {}
-        self._decoders: dict[int, msgspec.json.Decoder[Any]] = {}
+        self._decoders: dict[int, tuple[msgspec.json.Decoder[Any], ...]] = {}
         for route in self.routes:
             if route.body is not None and not route.is_raw:
-                self._decoders[id(route)] = msgspec.json.Decoder(route.body)
+                self._decoders[id(route)] = _decoders(route.body)
             if route.names:
                 parts = route.path.split("/")
                 self._shapes.setdefault(_shape(parts), []).append((parts, route))
             else:
-                found = Found(route, self._decoders.get(id(route)), {})
+                found = Found(route, {}, *self._decoders.get(id(route), ()))
                 methods = self._plain.setdefault(route.path.encode(), {})
                 methods[route.method.encode()] = found
 
@@ -143,11 +146,18 @@ class Router:
             params = _match(pattern, parts)
             if params is not None:
                 if route.method == wanted and (method != b"HEAD" or route.is_harmless):
-                    return Found(route, self._decoders.get(id(route)), params)
+                    return Found(route, params, *self._decoders.get(id(route), ()))
                 others.append(route.method)
         if others:
             raise Refused("method_not_allowed", ", ".join(others))
         raise Refused("not_found")
+
+
+def _decoders(kind: Any) -> tuple["msgspec.json.Decoder[Any]", ...]:
+    """For every body, and for those of plain text if that makes a difference."""
+    unmatched = plain(kind)
+    kinds = (kind,) if unmatched is kind else (kind, unmatched)
+    return tuple(map(msgspec.json.Decoder, kinds))
 
 
 def _shape(parts: list[str]) -> tuple[int, str]:

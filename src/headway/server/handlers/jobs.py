@@ -2,15 +2,15 @@
 
 from typing import Any, Final
 
-from msgspec import UNSET
-
 from headway.core.commands import Accepted, Cancel, Enqueue
 from headway.core.errors import UnknownJob
 from headway.core.why import Why
 from headway.runtime.views import Explain, JobView, Show
+from headway.server.answers import accepted
 from headway.server.call import Call, answer
 from headway.server.handlers.room import held_back, is_hasty
 from headway.server.handlers.sight import indexed, visible
+from headway.server.http.message import Response
 from headway.server.plans import Asked, Plan, ask, good, made
 from headway.server.problems import Refused
 from headway.server.routing import Route
@@ -39,7 +39,11 @@ def enqueue(call: Call) -> Plan:
     new = _named(call, body if isinstance(body, list) else [body])
     specs = [spec_of(job) for job in new]
     command = Enqueue(call.queue, specs, is_refusable=is_hasty(call))
-    first = made([call.queue], command, lambda got: _accepted(call, got))
+
+    def told(got: Accepted) -> Plan:
+        return Response(201, accepted(got, call.ids))
+
+    first = made([call.queue], command, told)
     return held_back(call, first)
 
 
@@ -58,16 +62,6 @@ def _named(call: Call, new: list[wire.NewJob]) -> list[wire.NewJob]:
         for job in new:
             job.headers = {**traced, **(job.headers or {})}
     return new
-
-
-def _accepted(call: Call, got: Accepted) -> Plan:
-    ids = call.ids
-    jobs = [
-        wire.AcceptedJob(ids.job(seq), wait_ms)
-        for seq, wait_ms in zip(got.seqs, got.waits_ms, strict=True)
-    ]
-    shed = [ids.job(seq) for seq in got.shed]
-    return answer(wire.Accepted(jobs, got.duplicates, shed or UNSET), 201)
 
 
 def show(call: Call) -> Plan:

@@ -1,6 +1,5 @@
 """What workers do: lease, extend, ack, nack, release, wait; and replies."""
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 from headway.core.commands import (
@@ -15,12 +14,14 @@ from headway.core.commands import (
 )
 from headway.core.durations import parse_ms
 from headway.core.errors import BadValue, LeaseLost
+from headway.server.answers import leased_jobs
 from headway.server.call import Call, answer
+from headway.server.http.message import Response
 from headway.server.plans import Asked, Plan, ask, good, made
 from headway.server.problems import Refused
 from headway.server.routing import Route
 from headway.server.scopes import Verb
-from headway.server.shapes import content_of, leased, ms_of
+from headway.server.shapes import content_of, ms_of
 from headway.wire import work as wire
 
 WAIT_MAX_MS: Final = 60_000
@@ -48,8 +49,7 @@ def lease(call: Call) -> Plan:
     command.wait_ms = wait_ms
 
     def told(got: Any) -> Plan:
-        ids = call.ids
-        return answer(wire.LeasedJobs([leased(job, ids) for job in got.jobs]))
+        return Response(200, leased_jobs(got.jobs, call.ids))
 
     # A worker may be there before the first job of its queue.
     return made(names or [], command, told)
@@ -151,20 +151,11 @@ def _check_key(key: str, name: str) -> None:
         raise Refused("bad_value", "1 to 1024 printable characters", name)
 
 
-def _tokens(call: Call, texts: Iterable[str]) -> tuple[dict[int, str], list[str]]:
+def _tokens(call: Call, texts: list[str]) -> tuple[dict[int, str], list[str]]:
     """Tokens by number, once each, and those that are none of ours."""
-    good_: dict[int, str] = {}
-    stale: list[str] = []
-    read = call.ids.read_token
-    may = call.bearer.may
-    for text in texts:
-        found = read(text)
-        if found is None:
-            stale.append(text)
-            continue
-        if not may(Verb.WORK, found[1]):
-            call.require(Verb.WORK, found[1])
-        good_[found[0]] = text
+    good_, stale, queues = call.ids.read_tokens(texts)
+    for queue in queues:
+        call.require(Verb.WORK, queue)
     return good_, stale
 
 
