@@ -28,7 +28,7 @@ from headway.server.cluster.places import Looked, Placed
 from headway.server.desk import Desk
 from headway.server.guard import Guard
 from headway.server.handlers.table import ROUTES
-from headway.server.http.connection import Connection, Connections
+from headway.server.http.connection import Connections
 from headway.server.http.limits import Limits
 from headway.server.http.message import Response
 from headway.server.ids import Ids
@@ -206,7 +206,7 @@ class Node:
 
         self.connections.handle = counted
         self.listener = await loop.create_server(
-            lambda: Connection(self.connections, loop), "127.0.0.1", 0
+            lambda: self.connections.accept(loop), "127.0.0.1", 0
         )
         self.port: int = self.listener.sockets[0].getsockname()[1]
         self.places.map.addresses[self.name] = f"http://127.0.0.1:{self.port}"

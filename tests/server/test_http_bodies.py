@@ -89,6 +89,14 @@ def test_odd_but_plain_json_is_read(body: bytes) -> None:
     bodies.check(body)
 
 
+def test_a_number_is_too_long_wherever_it_stands() -> None:
+    for place in range(40):
+        before, digits = b" " * place, b"1" * bodies.DIGITS_MAX
+        bodies.check(b"[%b%b,1]" % (before, digits))
+        with pytest.raises(Refused):
+            bodies.check(b"[%b%b2,1]" % (before, digits))
+
+
 def test_refused_bodies_are_answered_by_400(server: Serving) -> None:
     for name, body in REFUSED.items():
         for sent in (body, b'{"payload":%s}' % body):

@@ -18,7 +18,7 @@ from headway.server.desk import Asking, Desk
 from headway.server.guard import Guard
 from headway.server.http.message import Request, Response
 from headway.server.plans import Asked, Awaited, Plan, Waiting
-from headway.server.problems import Refused, of_error
+from headway.server.problems import Refused, of_error, problem
 from headway.server.routing import NDJSON, Found, Router
 from headway.wire.values import QUEUE
 
@@ -123,9 +123,10 @@ class App:
 
     def is_noted(self, call: Call, response: Response) -> bool:
         """Whether an operator has changed something by this call."""
-        is_trial = getattr(call.body, "preview", False)
         is_act = call.route.is_act or call.reason
-        return bool(is_act) and response.status < 300 and not is_trial
+        if not is_act or response.status >= 300:
+            return False
+        return not getattr(call.body, "preview", False)
 
     def note(self, call: Call, then: Callable[[], None]) -> None:
         """Writes down who has done what, and goes on when it is written."""
@@ -140,6 +141,32 @@ class App:
             self._watch.owner_stopped(answer)
         else:
             self._watch.owner_reopened()
+
+
+class HeldApp(App):
+    """Lets no answer out that may be wrong by now, as another may have the partition.
+
+    Whether it was carried out is not known then, as little as to whoever asked.
+    """
+
+    def __init__(self, is_held: Callable[[], bool], *parts: Any) -> None:
+        super().__init__(*parts)
+        self._is_held = is_held
+
+    def handle(self, request: Request, tell: Callable[[Response], None]) -> "Answering":
+        def leave(response: Response) -> None:
+            is_good = self._is_held() or self._is_of_nodes(request)
+            tell(response if is_good else not_held())
+
+        return super().handle(request, leave)
+
+    def _is_of_nodes(self, request: Request) -> bool:
+        """Whoever moves a partition is told so, even by the one that was moved."""
+        try:
+            found = request.found or self._router.find(request)
+        except Refused:
+            return False
+        return found.route.is_of_nodes
 
 
 class Answering:
@@ -235,6 +262,11 @@ class Answering:
         self._is_abandoned = True
         if self._asking is not None:
             self._asking.abandon()
+
+
+def not_held() -> Response:
+    """The answer in place of one that may not leave any more."""
+    return problem("stopped", "this node does not hold the partition now")
 
 
 def _body(request: Request, found: Found) -> Any:

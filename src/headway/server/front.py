@@ -14,7 +14,7 @@ from headway.runtime.collector import settle
 from headway.server.callbacks import CallbackFile, Callbacks
 from headway.server.guard import Guard
 from headway.server.house import Host
-from headway.server.http.connection import Connection, Connections
+from headway.server.http.connection import Connections
 from headway.server.http.message import Handle, Response
 from headway.server.log import Watcher
 from headway.server.problems import of_http
@@ -64,7 +64,7 @@ class Front:
         connections = Connections(handle, self._refuse, settings.limits)
         self._connections = connections
         self._listener = listener = await loop.create_server(
-            lambda: Connection(connections, loop),
+            lambda: connections.accept(loop),
             sock=self._socket or _socket(settings),
             ssl=self._tls,
             backlog=BACKLOG,

@@ -15,7 +15,7 @@ from headway.runtime.embedded import Link
 from headway.runtime.inbound import Heard
 from headway.search.finder import Finder
 from headway.server.acts import Acts
-from headway.server.app import Answering, App
+from headway.server.app import App, HeldApp
 from headway.server.call import Facilities
 from headway.server.callbacks import Callbacks
 from headway.server.desk import Desk
@@ -23,13 +23,11 @@ from headway.server.feeding import Feeding
 from headway.server.guard import Guard
 from headway.server.handlers.table import ROUTES
 from headway.server.housekeeping import keep_house
-from headway.server.http.message import Request, Response
 from headway.server.ids import Ids
 from headway.server.indexing import Indexing
 from headway.server.log import Watcher
 from headway.server.members import Alone, Members
 from headway.server.past import Past
-from headway.server.problems import Refused, problem
 from headway.server.pulse import Pulse
 from headway.server.routing import Router
 from headway.server.settings import INDEX
@@ -69,32 +67,6 @@ class Host(msgspec.Struct, frozen=True):
     guard: Guard
     callbacks: Callbacks
     watch: Watcher
-
-
-class HeldApp(App):
-    """Lets no answer out that may be wrong by now, as another may have the partition.
-
-    Whether it was carried out is not known then, as little as to whoever asked.
-    """
-
-    def __init__(self, is_held: Callable[[], bool], *parts: Any) -> None:
-        super().__init__(*parts)
-        self._is_held = is_held
-
-    def handle(self, request: Request, tell: Callable[[Response], None]) -> Answering:
-        def leave(response: Response) -> None:
-            is_good = self._is_held() or self._is_of_nodes(request)
-            tell(response if is_good else not_held())
-
-        return super().handle(request, leave)
-
-    def _is_of_nodes(self, request: Request) -> bool:
-        """Whoever moves a partition is told so, even by the one that was moved."""
-        try:
-            found = request.found or self._router.find(request)
-        except Refused:
-            return False
-        return found.route.is_of_nodes
 
 
 class House:
@@ -195,11 +167,6 @@ async def open_house(ground: Ground, host: Host, heard: Heard) -> House:
         await asyncio.to_thread(door.close)
         raise
     return house
-
-
-def not_held() -> Response:
-    """The answer in place of one that may not leave any more."""
-    return problem("stopped", "this node does not hold the partition now")
 
 
 @cache

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Handler = Callable[["Call"], Plan]
 NDJSON: Final = "application/x-ndjson"
+_QUEUE: Final = ("queue",)
+_QUEUES_KEPT: Final = 1_000
+_PATH_KEPT: Final = 256
 _LOOKING: Final = (Verb.READ, Verb.METRICS, Verb.OPEN)
 
 
@@ -108,6 +111,8 @@ class Router:
         self.routes = tuple(routes)
         self._plain: dict[bytes, dict[bytes, Found]] = {}
         self._shapes: dict[tuple[int, str], list[tuple[list[str], Route]]] = {}
+        self._queues: dict[tuple[bytes, bytes], Found] = {}
+        """What was found of late, where the path names nothing but a queue."""
         self._decoders: dict[int, tuple[msgspec.json.Decoder[Any], ...]] = {}
         for route in self.routes:
             if route.body is not None and not route.is_raw:
@@ -134,7 +139,15 @@ class Router:
                     "method_not_allowed", ", ".join(map(bytes.decode, methods))
                 )
             return found
-        return self._search(path, request.method)
+        key = (request.method, path)
+        found = self._queues.get(key)
+        if found is None:
+            found = self._search(path, request.method)
+            if found.route.names == _QUEUE and len(path) <= _PATH_KEPT:
+                if len(self._queues) >= _QUEUES_KEPT:
+                    self._queues.clear()
+                self._queues[key] = found
+        return found
 
     def _search(self, path: bytes, method: bytes) -> Found:
         parts = path.decode("latin-1").split("/")

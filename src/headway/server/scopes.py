@@ -90,11 +90,11 @@ class Bearer:
         self._seen: dict[tuple[Verb, str | None], bool] = {}
 
     def may(self, verb: Verb, queue: str | None = None) -> bool:
-        if not verb.is_scope:
-            return True
         key = (verb, queue)
         known = self._seen.get(key)
         if known is None:
+            if not verb.is_scope:
+                return True
             if len(self._seen) > 1_000:
                 self._seen.clear()
             known = any(scope.covers(verb, queue) for scope in self.scopes)

@@ -31,13 +31,14 @@ _AS_USUAL: Final = astuple(jobs.NewJob())[_USUAL:]
 
 def spec_of(job: jobs.NewJob) -> JobSpec:
     """What the core is asked for."""
-    content = content_of(job.payload, job.payload_base64)
-    payload = b"null" if content is None else content
-    is_json = job.payload_base64 is None
     # All of them at one go: one after another they take as long as all else here.
-    if astuple(job)[_USUAL:] == _AS_USUAL:
+    fields = astuple(job)
+    content = content_of(fields[1], fields[2])
+    payload = b"null" if content is None else content
+    is_json = fields[2] is None
+    if fields[_USUAL:] == _AS_USUAL:
         return JobSpec(
-            kind=job.kind, payload=payload, is_json=is_json, tenant=job.tenant
+            kind=fields[0], payload=payload, is_json=is_json, tenant=fields[3]
         )
     return JobSpec(
         kind=job.kind,

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from typing import Any, Final
 
+from headway.server.app import not_held
 from headway.server.cluster.errand import Answered
 from headway.server.cluster.gateway import Gateway
 from headway.server.cluster.node import Node
@@ -14,7 +15,6 @@ from headway.server.cluster.peers import Peers, trusted
 from headway.server.cluster.places import Places
 from headway.server.front import Front, Ousted
 from headway.server.handlers.table import ROUTES
-from headway.server.house import not_held
 from headway.server.http.message import Answering, Handle, Request, Response
 from headway.server.ids import KEY, KEY_BYTES, signing_key
 from headway.server.log import Watcher

@@ -31,6 +31,10 @@ class Connections:
         self.refused = 0
         """Requests and connections turned away before a handler saw them."""
 
+    def accept(self, loop: asyncio.AbstractEventLoop) -> asyncio.Protocol:
+        """For a connection that has just been made."""
+        return cast("asyncio.Protocol", Connection(self, loop))
+
     def sweep(self, now_s: float) -> None:
         """Cuts off whoever takes too long."""
         for connection in list(self.open):
@@ -64,8 +68,11 @@ class Connections:
             self.by_peer.pop(peer, None)
 
 
-class Connection(asyncio.Protocol):
-    """Reads requests, one at a time, and writes answers in the same order."""
+class Connection:
+    """Reads requests, one at a time, and writes answers in the same order.
+
+    A protocol to asyncio, though none by its class: so it can be compiled.
+    """
 
     def __init__(self, all_: Connections, loop: asyncio.AbstractEventLoop) -> None:
         self._all = all_
