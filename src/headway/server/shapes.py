@@ -24,6 +24,9 @@ from headway.wire import jobs, work
 from headway.wire.values import PAYLOAD_MAX, Duration, Moment
 
 _decode: Final = msgspec.json.Decoder().decode
+_known_ms: Final[dict[str, int]] = {}
+"""Durations as texts that were read of late: most jobs have the same few."""
+_KNOWN_MAX: Final = 1_000
 _USUAL: Final = 4
 """Fields of a job that come first, and which nearly all jobs have: up to its tenant."""
 _AS_USUAL: Final = astuple(jobs.NewJob())[_USUAL:]
@@ -65,7 +68,17 @@ def spec_of(job: jobs.NewJob) -> JobSpec:
 
 
 def ms_of(value: Duration | None, key: str) -> int | None:
-    return value if value is None else parse_ms(value, key)
+    if value is None:
+        return None
+    if isinstance(value, int):
+        return parse_ms(value, key)
+    known_ms = _known_ms.get(value)
+    if known_ms is None:
+        known_ms = parse_ms(value, key)
+        if len(_known_ms) >= _KNOWN_MAX:
+            _known_ms.clear()
+        _known_ms[value] = known_ms
+    return known_ms
 
 
 def moment_ms(value: Moment, key: str) -> int:
