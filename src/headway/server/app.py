@@ -149,8 +149,18 @@ class HeldApp(App):
     Whether it was carried out is not known then, as little as to whoever asked.
     """
 
-    def __init__(self, is_held: Callable[[], bool], *parts: Any) -> None:
-        super().__init__(*parts)
+    def __init__(
+        self,
+        router: Router,
+        desk: Desk,
+        guard: Guard,
+        facilities: Facilities,
+        watch: Watch,
+        *,
+        is_held: Callable[[], bool],
+    ) -> None:
+        # One by one: compiled, a tuple of them would be handed on as the first.
+        super().__init__(router, desk, guard, facilities, watch)
         self._is_held = is_held
 
     def handle(self, request: Request, tell: Callable[[Response], None]) -> "Answering":

@@ -97,7 +97,7 @@ class House:
         self._indexing = Indexing(*search, self.desk, ground.index_pause_s)
         parts = (_router(), self.desk, host.guard, self.facilities, watch)
         is_held = ground.is_held
-        self.app = App(*parts) if is_held is None else HeldApp(is_held, *parts)
+        self.app = App(*parts) if is_held is None else HeldApp(*parts, is_held=is_held)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def furnish(self) -> None:
