@@ -156,7 +156,7 @@ def test_what_a_peer_answers_wrongly_is_never_sent_twice(
         assert len(heard) == 1
         # To look again does no harm.
         assert hasty["a"].ask("GET", "/v1/jobs/p2_1").status == 503
-        assert len(heard) >= 3
+        assert len(heard) >= 2
         settled = {"tokens": ["p1_00.near", "p2_00.far"]}
         partly = hasty["a"].ask("POST", "/v1/ack", settled)
         assert (partly.status, partly.code) == (503, "stopped")
