@@ -66,7 +66,7 @@ class PlainJob:
                 self.attempt, self.worker = event.attempt, event.worker
             case events.Acked():
                 self.state = JobState.DONE
-            case events.Cancelled():
+            case events.Cancelled() | events.Discarded():
                 self.state = JobState.CANCELLED
             case events.Retried() | events.Rescheduled():
                 self.state = JobState.SCHEDULED

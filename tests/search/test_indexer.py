@@ -249,3 +249,23 @@ def test_heartbeats_prolong_the_lease_and_are_not_told(path: Path) -> None:
     assert before.lease_until_ms != after.lease_until_ms
     assert before.changed_ms == after.changed_ms
     assert len(finder.timeline(seq)) == 2
+
+
+def test_a_discarded_dead_letter_is_of_no_group_any_more(path: Path) -> None:
+    teller = Teller()
+    kept, discarded = teller.enqueue(2)
+    teller.lease(kept, discarded)
+    teller.bury(kept, discarded, text="no")
+    indexer = Indexer(path, Keep(age_ms=5_000))
+    indexer.apply(teller.segments)
+    teller.happen(events.Discarded, [discarded])
+    indexer.apply(teller.segments)
+    check_index(path, retell(numbered(teller.segments)))
+    (group,) = Finder(path).dead_groups("mail")
+    assert (group.count, group.seq) == (1, kept)
+    teller.now_ms += 10_000
+    teller.enqueue()
+    indexer.apply(teller.segments)
+    assert indexer.tidy() == 1
+    (group,) = Finder(path).dead_groups("mail")
+    assert group.count == 1

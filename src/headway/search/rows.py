@@ -174,6 +174,10 @@ def _redriven(row: JobRow, event: events.Redriven) -> None:
     row.group_id = 0
 
 
+def _discarded(row: JobRow, event: events.Discarded) -> None:
+    row.group_id = 0
+
+
 _CODES: Final = {kind: CODES[state] for kind, state in TARGETS.items()}
 _MORE: Final[dict[type, Callable[[JobRow, Any], None]]] = {
     events.Enqueued: _enqueued,
@@ -189,6 +193,7 @@ _MORE: Final[dict[type, Callable[[JobRow, Any], None]]] = {
     events.Expired: _expired,
     events.Buried: _buried,
     events.Redriven: _redriven,
+    events.Discarded: _discarded,
 }
 
 
