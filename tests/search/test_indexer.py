@@ -8,9 +8,12 @@ import apsw
 import pytest
 
 from headway.core import events
+from headway.core.events import Event
 from headway.core.states import JobState
+from headway.runtime.records import encode
 from headway.runtime.views import HistoryPage
-from headway.search.errors import OutOfOrder
+from headway.search import happening, lives
+from headway.search.errors import NotUnderstood, OutOfOrder
 from headway.search.finder import Finder
 from headway.search.indexer import Indexer
 from headway.search.keep import Keep
@@ -18,7 +21,7 @@ from headway.search.query import By, Search
 from headway.store.port import Segment
 from tests.runtime.written import WrittenFuzz
 from tests.search.plain import PlainJob, check_index, numbered, retell, select
-from tests.search.stories import Teller, played
+from tests.search.stories import START_MS, Teller, played
 
 
 @pytest.fixture
@@ -269,3 +272,109 @@ def test_a_discarded_dead_letter_is_of_no_group_any_more(path: Path) -> None:
     assert indexer.tidy() == 1
     (group,) = Finder(path).dead_groups("mail")
     assert group.count == 1
+
+
+def test_jobs_that_are_done_but_not_simply_done_keep_what_they_are(path: Path) -> None:
+    """One of each that differs from a plain one in one thing, among many that do not."""
+    teller = Teller()
+    plain = teller.enqueue(100)
+    (labelled,) = teller.enqueue(labels={"region": "east"})
+    seqs = teller.enqueue(6, tenant="a", kind="k")
+    retried, redriven, replied, asked, put_off, lost = seqs
+    teller.lease(*seqs)
+    more = (1, 5, "failed", "no", teller.now_ms)
+    teller.happen(events.Retried, [retried], *more)
+    teller.bury(redriven, reason="failed", text="no")
+    teller.happen(events.Redriven, [redriven])
+    teller.happen(events.Waited, [replied], 1, 5, "key", teller.now_ms + 9)
+    teller.happen(events.CancelRequested, [asked])
+    teller.happen(events.Rescheduled, [put_off], teller.now_ms + 500)
+    teller.happen(events.Lost, [lost], 1, 5)
+    teller.happen(events.Replied, [replied], "key", False, True)
+    teller.finish(*plain, labelled, retried, redriven, asked, put_off, lost)
+    indexer = Indexer(path)
+    indexer.apply(teller.segments)
+    check_index(path, retell(numbered(teller.segments)))
+    finder = Finder(path)
+    assert finder.job(asked).is_cancel_requested
+    assert not finder.job(plain[0]).is_cancel_requested
+    first = finder.job(plain[0])
+    assert (first.priority, first.cost, first.worker) == (100, 1, "w")
+    assert first.lease_until_ms is None
+
+
+def test_history_that_is_not_understood_is_left_alone(path: Path) -> None:
+    teller = Teller()
+    teller.enqueue()
+    known, *_ = teller.segments
+    indexer = Indexer(path)
+    short = encode((1, {}, [("enqueue", START_MS, 2)]))
+    for blob in (short, known.blob.replace(b"enqueue", b"unheard")):
+        with pytest.raises(NotUnderstood, match="events 1 to 1"):
+            indexer.apply([known._replace(blob=blob)])
+        assert indexer.place.next == 1
+    assert indexer.apply([known]) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "places"),
+    [
+        (
+            events.Enqueued,
+            {
+                "at_ms": lives.AT_MS,
+                "seq": lives.SEQ,
+                "generation": lives.GENERATION,
+                "queue": lives.QUEUE,
+                "slo_ms": lives.SLO_MS,
+                "tenant": lives.TENANT,
+                "kind": lives.KIND,
+                "run_at_ms": happening.RUN_AT_MS,
+                "priority": happening.PRIORITY,
+                "cost": happening.COST,
+                "labels": happening.LABELS,
+            },
+        ),
+        (events.Rescheduled, {"run_at_ms": happening.RUN_AT_MS}),
+        (
+            events.Leased,
+            {
+                "attempt": happening.ATTEMPT,
+                "worker": happening.WORKER,
+                "lease_until_ms": happening.LEASE_UNTIL_MS,
+            },
+        ),
+        (events.Extended, {"lease_until_ms": happening.MORE}),
+        (events.Acked, {"attempt": happening.ATTEMPT}),
+        (events.Released, {"attempt": happening.ATTEMPT}),
+        (events.Lost, {"attempt": happening.ATTEMPT}),
+        (
+            events.Retried,
+            {
+                "attempt": happening.ATTEMPT,
+                "reason": happening.FAILURE,
+                "text": happening.FAILURE + 1,
+                "run_at_ms": happening.FAILURE + 2,
+            },
+        ),
+        (
+            events.Waited,
+            {"attempt": happening.ATTEMPT, "reply_key": happening.REPLY_KEY},
+        ),
+        (events.Replied, {"is_done": happening.IS_DONE}),
+        (
+            events.Buried,
+            {
+                "attempt": happening.ATTEMPT,
+                "reason": happening.DEATH,
+                "text": happening.DEATH + 1,
+            },
+        ),
+    ],
+)
+def test_fields_are_read_where_events_have_them(
+    kind: type[Event], places: dict[str, int]
+) -> None:
+    """The tag comes before them."""
+    fields = ("", *kind.__struct_fields__)
+    assert {name: fields.index(name) for name in places} == places

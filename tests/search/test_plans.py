@@ -16,6 +16,10 @@ from headway.search.query import By, Search, check
 
 NO_PLAN = {
     "PUT",
+    "PUT_MANY",
+    "PUT_PLAIN",
+    "PUT_MANY_PLAIN",
+    "PUT_MANY_TOLD",
     "PUT_GAP",
     "PUT_MARK",
     "PUT_LABEL",
@@ -26,7 +30,7 @@ NO_PLAN = {
     "COUNT_LANE",
 }
 """They only put rows in."""
-NO_STATEMENT = {"COLUMNS", "MOVED", "HANDED"}
+NO_STATEMENT = {"COLUMNS", "DONE", "ROWS", "MOVED", "HANDED"}
 ONCE = {"ENDED"}
 """Read when the index is opened, and not again."""
 WRITING = sorted(

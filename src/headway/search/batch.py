@@ -4,164 +4,172 @@ Row by row SQLite would be stepped through Python's lock for every event.
 """
 
 from array import array
-from collections import defaultdict
-from collections.abc import Sequence
+from typing import Any, Final
 
 import apsw
-from msgspec.structs import astuple
 
-from headway.core.events import AnyEvent, Enqueued, Event, Extended
 from headway.search import statements as sql
-from headway.search.rows import (
-    NEW_GROUP,
-    JobRow,
-    decode_labels,
-    encode,
-    move,
-    new_row,
-    row_in_the_middle,
-)
+from headway.search.errors import NotUnderstood
+from headway.search.happening import Lives
+from headway.search.lives import Life, Told, life_of
+from headway.search.puts import Puts
+from headway.search.rows import NEW_GROUP, decode_labels, encode
 from headway.search.tally import Groups, Tally
 
-Before = tuple[int, str, str, str, str, int]
-"""What a row was: state, reply key, worker, reason, error, group."""
+_NEW_GROUP: Final[int] = NEW_GROUP
+_SOON: Final = 600
+"""So many jobs that are done are written before more is read: what the processor has at
+hand is soon less than a batch. In the order of their keys they fill pages well."""
+Row = tuple[Any, ...]
 
 
 class Batch:
     """Jobs as they stand after the events, and as they stood before."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, groups: Groups) -> None:
         self._connection = connection
-        self._rows: dict[int, JobRow] = {}
-        self._before: dict[int, Before] = {}
-        self._told: defaultdict[int, list[tuple[int, Event]]] = defaultdict(list)
-        self.last_seq = 0
+        self._groups = groups
+        self._lives = Lives()
+        self._tally = Tally()
+        self._last: Life | None = None
+        self._alike = 0
+        self._plain = Puts(connection, sql.PUT_PLAIN, sql.PUT_MANY_PLAIN)
+        self._others = Puts(connection, sql.PUT, sql.PUT_MANY)
+        self._told = Puts(connection, sql.PUT_TOLD, sql.PUT_MANY_TOLD)
+        self._labels: list[Row] = []
+        self._moved: list[Row] = []
+        self._handed: list[Row] = []
+        self._failures: list[Row] = []
+        self._keys_gone: list[Row] = []
+        self._keys_come: list[Row] = []
 
-    def play(self, first: int, events: Sequence[AnyEvent]) -> None:
+    @property
+    def last_seq(self) -> int:
+        """The newest job that was not there before, as far as it is known by now."""
+        return self._lives.last_seq
+
+    def play(self, first: int, told: list[Told], raws: list[Any]) -> None:
         """Events that follow one another, the first with this number."""
-        self._read(events)
-        rows, told = self._rows, self._told
-        for number, event in enumerate(events, first):
-            if not isinstance(event, Event):
-                continue
-            seq = event.seq
-            row = rows.get(seq)
-            if row is None:
-                if isinstance(event, Enqueued):
-                    row = new_row(event)
-                else:
-                    row = row_in_the_middle(event)
-                rows[seq] = row
-                if seq > self.last_seq:
-                    self.last_seq = seq
-            move(row, event, number)
-            if type(event) is not Extended:
-                # A long job has thousands of heartbeats, and the row knows the last.
-                told[seq].append((number, event))
+        try:
+            self._lives.play(first, told, raws)
+        except (IndexError, KeyError, TypeError) as error:
+            end = first + len(told) - 1
+            raise NotUnderstood(f"one of the events {first} to {end}") from error
+        if len(self._lives.done) >= _SOON:
+            self._write_done()
 
-    def write(self, groups: Groups) -> Tally:
-        connection = self._connection
-        rows = [row for _, row in sorted(self._rows.items())]
-        for row in rows:
-            if row.group_id == NEW_GROUP:
-                row.group_id = groups.of(row)
-        before = self._before
-        fresh = [row for row in rows if row.seq not in before]
-        if fresh:
-            connection.executemany(sql.PUT, map(astuple, fresh))
-            self._write_labels([row for row in fresh if row.labels is not None])
-        old = [row for row in rows if row.seq in before]
-        if old:
-            self._write_old(old)
-        self._write_reply_keys(rows)
-        connection.executemany(
-            sql.PUT_TOLD,
-            [(seq, told[-1][0], encode(told)) for seq, told in self._told.items()],
-        )
-        tally = self._tally(rows)
-        tally.write(connection, groups)
-        return tally
+    def write(self) -> Tally:
+        """All that is not written yet."""
+        self._write_done()
+        self._finish_puts()
+        self._read()
+        for life in self._lives.in_order():
+            self._write(life)
+        self._count(None)
+        self._finish()
+        self._tally.write(self._connection, self._groups)
+        return self._tally
 
-    def _read(self, events: Sequence[AnyEvent]) -> None:
+    def _write_done(self) -> None:
+        for life in self._lives.take_done():
+            self._write(life)
+
+    def _write(self, life: Life) -> None:
+        if life.group_id == _NEW_GROUP:
+            life.group_id = self._groups.of(life.queue, life.reason, life.error)
+        if life.before is None:
+            self._put(life)
+        else:
+            self._move(life)
+        if life.told:
+            self._told.put((life.seq, life.told[-1][0], encode(life.told)))
+
+    def _read(self) -> None:
         """Jobs that were there before."""
-        seqs = {event.seq for event in events if isinstance(event, Event)}
-        seqs -= {event.seq for event in events if type(event) is Enqueued}
-        seqs -= self._rows.keys()
-        if not seqs:
+        seqs = self._lives.wanted()
+        if seqs:
+            wanted = apsw.carray(array("q", seqs))
+            by_seq = self._lives.by_seq
+            for values in self._connection.execute(sql.JOBS, (wanted,)):
+                life = life_of(values)
+                by_seq[life.seq] = life
+        self._lives.play_rest()
+
+    def _put(self, life: Life) -> None:
+        last = self._last
+        if last is not None and _is_alike(life, last):
+            self._alike += 1
+        else:
+            self._count(life)
+        if life.is_plain:
+            self._plain.put(life.plain_row())
             return
-        wanted = apsw.carray(array("q", sorted(seqs)))
-        for values in self._connection.execute(sql.JOBS, (wanted,)):
-            row = JobRow(*values)
-            self._rows[row.seq] = row
-            self._before[row.seq] = (
-                row.state,
-                row.reply_key,
-                row.worker,
-                row.reason,
-                row.error,
-                row.group_id,
-            )
+        self._others.put(life.row())
+        if life.group_id:
+            self._tally.groups[life.group_id] += 1
+        if life.labels is not None:
+            for name, value in decode_labels(life.labels).items():
+                self._labels.append((name, value, life.seq))
+        if life.reply_key:
+            self._keys_come.append((life.queue, life.reply_key, life.seq))
 
-    def _write_old(self, rows: list[JobRow]) -> None:
-        execute = self._connection.executemany
-        before = self._before
-        moved = []
-        handed = []
-        for row in rows:
-            if row.worker == before[row.seq][2]:
-                moved.append((*astuple(row)[sql.MOVED], row.seq))
-            else:
-                handed.append((*astuple(row)[sql.HANDED], row.seq))
-        execute(sql.MOVE, moved)
-        execute(sql.HAND, handed)
-        failures = [
-            (row.reason, row.error, row.group_id, row.seq)
-            for row in rows
-            if (row.reason, row.error, row.group_id) != before[row.seq][3:]
-        ]
-        if failures:
-            execute(sql.SET_FAILURE, failures)
+    def _move(self, life: Life) -> None:
+        assert life.before is not None
+        tally = self._tally
+        state, reply_key, worker, reason, error, group = life.before
+        row = life.row()
+        if life.worker == worker:
+            self._moved.append((*row[sql.MOVED], life.seq))
+        else:
+            self._handed.append((*row[sql.HANDED], life.seq))
+        if (life.reason, life.error, life.group_id) != (reason, error, group):
+            self._failures.append((life.reason, life.error, life.group_id, life.seq))
+        if life.reply_key != reply_key:
+            if reply_key:
+                self._keys_gone.append((life.queue, reply_key, life.seq))
+            if life.reply_key:
+                self._keys_come.append((life.queue, life.reply_key, life.seq))
+        if life.state != state:
+            tally.counts[life.queue, life.tenant, state, life.slo_ms] -= 1
+            tally.counts[life.queue, life.tenant, life.state, life.slo_ms] += 1
+        if life.group_id != group:
+            if group:
+                tally.groups[group] -= 1
+            if life.group_id:
+                tally.groups[life.group_id] += 1
 
-    def _write_labels(self, rows: list[JobRow]) -> None:
-        labels = [
-            (*label, row.seq)
-            for row in rows
-            if row.labels is not None
-            for label in decode_labels(row.labels).items()
-        ]
-        self._connection.executemany(sql.PUT_LABEL, labels)
+    def _count(self, life: Life | None) -> None:
+        """Those that are counted alike, and this is the first of others."""
+        last = self._last
+        if last is not None:
+            name = (last.queue, last.tenant, last.state, last.slo_ms)
+            self._tally.counts[name] += self._alike
+        self._last = life
+        self._alike = 1
 
-    def _write_reply_keys(self, rows: list[JobRow]) -> None:
-        gone = []
-        come = []
-        for row in rows:
-            before = self._before.get(row.seq)
-            old_key = "" if before is None else before[1]
-            if row.reply_key != old_key:
-                if old_key:
-                    gone.append((row.queue, old_key, row.seq))
-                if row.reply_key:
-                    come.append((row.queue, row.reply_key, row.seq))
-        self._connection.executemany(sql.DROP_REPLY_KEY, gone)
-        self._connection.executemany(sql.PUT_REPLY_KEY, come)
+    def _finish_puts(self) -> None:
+        for puts in (self._plain, self._others, self._told):
+            puts.finish()
 
-    def _tally(self, rows: list[JobRow]) -> Tally:
-        tally = Tally()
-        counts, groups = tally.counts, tally.groups
-        for row in rows:
-            before = self._before.get(row.seq)
-            state, group = row.state, row.group_id
-            if before is None:
-                counts[row.queue, row.tenant, state, row.slo_ms] += 1
-                if group:
-                    groups[group] += 1
-                continue
-            if before[0] != state:
-                counts[row.queue, row.tenant, before[0], row.slo_ms] -= 1
-                counts[row.queue, row.tenant, state, row.slo_ms] += 1
-            if before[5] != group:
-                if before[5]:
-                    groups[before[5]] -= 1
-                if group:
-                    groups[group] += 1
-        return tally
+    def _finish(self) -> None:
+        self._finish_puts()
+        for statement, rows in (
+            (sql.PUT_LABEL, self._labels),
+            (sql.MOVE, self._moved),
+            (sql.HAND, self._handed),
+            (sql.SET_FAILURE, self._failures),
+            (sql.DROP_REPLY_KEY, self._keys_gone),
+            (sql.PUT_REPLY_KEY, self._keys_come),
+        ):
+            if rows:
+                self._connection.executemany(statement, rows)
+
+
+def _is_alike(one: Life, other: Life) -> bool:
+    """Both are counted as the same: most come after one of their own kind."""
+    return (
+        one.state == other.state
+        and one.tenant == other.tenant
+        and one.queue == other.queue
+        and one.slo_ms == other.slo_ms
+    )

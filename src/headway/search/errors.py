@@ -2,6 +2,7 @@
 
 SearchFailed
 ├── NotIndexed      there is no index yet, or it was removed
+├── NotUnderstood   history of which this version does not know what it says
 ├── SearchTooSlow   would have taken too long; narrower filters take less
 └── OutOfOrder      events that do not follow those that were indexed: a bug of ours
 
@@ -15,6 +16,10 @@ class SearchFailed(Exception):
 
 class NotIndexed(SearchFailed):
     """Whoever feeds the index has not begun, or it has been removed."""
+
+
+class NotUnderstood(SearchFailed):
+    """An event of an unknown kind, or one that is cut short."""
 
 
 class SearchTooSlow(SearchFailed):

@@ -8,8 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from headway.core.events import AnyEvent
-from headway.runtime.records import unpack_chapter
+from headway.runtime.forms import Chapter
 from headway.runtime.views import HistoryPage
 from headway.search import keep as keeping
 from headway.search import schema
@@ -17,7 +16,8 @@ from headway.search import statements as sql
 from headway.search.batch import Batch
 from headway.search.errors import OutOfOrder
 from headway.search.keep import Keep
-from headway.search.rows import ENDED
+from headway.search.lives import AT_MS
+from headway.search.rows import ENDED, encode, unpack_both
 from headway.search.tally import Groups, Tally
 from headway.store.port import Segment
 
@@ -62,15 +62,16 @@ class Indexer:
 
     def apply(self, segments: Sequence[Segment]) -> int:
         """Commits of history, in one transaction; answers how many events were new."""
-        chapters = [(one.first, unpack_chapter(one.blob).events) for one in segments]
         if not segments:
             return 0
         last = segments[-1]
-        return self._apply(chapters, last.first, digest_of(last))
+        return self._apply(segments, last.first, digest_of(last))
 
     def apply_page(self, page: HistoryPage) -> int:
         """The same for history as an owner tells it."""
-        return self._apply([(page.first, page.events)], 0, b"")
+        blob = encode(Chapter(0, {}, page.events))
+        segment = Segment(page.first, len(page.events), 0, blob)
+        return self._apply([segment], 0, b"")
 
     def skip_to(self, number: int) -> None:
         """Events before this one are not to be had any more: marks the gap."""
@@ -117,38 +118,41 @@ class Indexer:
         self._mark_ms: int = execute(sql.LAST_MARK).get or -MARK_MS
         self._ended: int = execute(sql.ENDED, ENDED).get or 0
 
-    def _apply(
-        self,
-        chapters: Sequence[tuple[int, list[AnyEvent]]],
-        segment: int,
-        digest: bytes,
-    ) -> int:
+    def _apply(self, segments: Sequence[Segment], known: int, digest: bytes) -> int:
+        """`known` is the first event of the last commit, by which it is known again."""
         place = self.place
-        batch = Batch(self._connection)
+        batch = Batch(self._connection, self._groups)
         next_event, at_ms = place.next, place.at_ms
         marks = []
 
         def write() -> None:
             nonlocal next_event, at_ms
-            for first, events in chapters:
-                if first > next_event:
-                    raise OutOfOrder(f"event {first} comes after {next_event - 1}")
-                new = events[next_event - first :]
-                if not new:
+            for segment in segments:
+                skipped = next_event - segment.first
+                if skipped < 0:
+                    raise OutOfOrder(
+                        f"event {segment.first} comes after {next_event - 1}"
+                    )
+                # One after the other, so that few events are there at any moment.
+                told, raws = unpack_both(segment.blob)
+                if skipped:
+                    told, raws = told[skipped:], raws[skipped:]
+                if not told:
                     continue
-                if new[0].at_ms >= self._mark_ms + MARK_MS:
-                    self._mark_ms = new[0].at_ms
+                first_ms = told[0][AT_MS]
+                if first_ms >= self._mark_ms + MARK_MS:
+                    self._mark_ms = first_ms
                     last_seq = max(place.seq, batch.last_seq)
-                    marks.append((self._mark_ms, next_event, last_seq))
-                batch.play(next_event, new)
-                next_event += len(new)
-                at_ms = new[-1].at_ms
+                    marks.append((first_ms, next_event, last_seq))
+                batch.play(next_event, told, raws)
+                next_event += len(told)
+                at_ms = told[-1][AT_MS]
             if next_event == place.next:
                 return
-            tally = batch.write(self._groups)
+            tally = batch.write()
             self._connection.executemany(sql.PUT_MARK, marks)
             seq = max(place.seq, batch.last_seq)
-            self._set_place(Place(next_event, at_ms, seq, segment, digest))
+            self._set_place(Place(next_event, at_ms, seq, known, digest))
             self._count(tally)
 
         self._whole(write)

@@ -4,6 +4,7 @@ What time it is, history says: where nothing happens, nothing grows old.
 """
 
 from array import array
+from collections import Counter
 from typing import Final
 
 import apsw
@@ -11,7 +12,7 @@ import msgspec
 
 from headway.core.defaults import DAY_MS
 from headway.search import statements as sql
-from headway.search.rows import CANCELLED, DEAD, DONE, JobRow, decode_labels
+from headway.search.rows import CANCELLED, DEAD, DONE, decode_labels
 from headway.search.schema import STATES
 from headway.search.tally import Groups, Tally
 
@@ -65,22 +66,22 @@ def too_many(connection: apsw.Connection, most: int) -> list[int]:
 
 def drop(connection: apsw.Connection, groups: Groups, seqs: list[int]) -> Tally:
     """Takes jobs out of the index, with all that was told of them."""
-    wanted = apsw.carray(array("q", seqs))
-    rows = [JobRow(*values) for values in connection.execute(sql.JOBS, (wanted,))]
+    wanted = apsw.carray(array("q", sorted(seqs)))
+    rows = list(connection.execute(sql.DROPPED, (wanted,)))
+    tally = Tally()
+    for (*name, group), jobs in Counter(row[:5] for row in rows).items():
+        queue, tenant, state, slo_ms = name
+        tally.drop((queue, tenant, state, slo_ms), group, jobs)
     labels = [
-        (*label, row.seq)
-        for row in rows
-        if row.labels is not None
-        for label in decode_labels(row.labels).items()
+        (*label, seq)
+        for *_, seq, packed, _ in rows
+        if packed is not None
+        for label in decode_labels(packed).items()
     ]
-    keys = [(row.queue, row.reply_key, row.seq) for row in rows if row.reply_key]
-    gone = [(row.seq,) for row in rows]
+    keys = [(queue, key, seq) for queue, *_, seq, _, key in rows if key]
     connection.executemany(sql.DROP_LABEL, labels)
     connection.executemany(sql.DROP_REPLY_KEY, keys)
-    connection.executemany(sql.DROP_TOLD, gone)
-    connection.executemany(sql.DROP, gone)
-    tally = Tally()
-    for row in rows:
-        tally.drop(row)
+    connection.execute(sql.DROP_TOLD, (wanted,))
+    connection.execute(sql.DROP, (wanted,))
     tally.write(connection, groups)
     return tally

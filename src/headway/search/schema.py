@@ -170,7 +170,11 @@ def make(connection: apsw.Connection) -> None:
 
 
 def _opened(path: Path) -> apsw.Connection:
-    connection = apsw.Connection(str(path))
+    # One thread feeds it, and needs no lock for each value that it binds.
+    flags = (
+        apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_NOMUTEX
+    )
+    connection = apsw.Connection(str(path), flags=flags)
     try:
         connection.set_busy_timeout(5_000)
         connection.pragma("journal_mode", "WAL")

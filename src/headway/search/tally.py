@@ -7,11 +7,13 @@ import apsw
 
 from headway.search import statements as sql
 from headway.search.error_lines import first_line
-from headway.search.rows import DEAD, ENDED, JobRow
+from headway.search.rows import ENDED
 
 GROUPS_MAX: Final = 1_000
 """Groups of dead letters in a queue; beyond them only the reason counts."""
 KNOWN_MAX: Final = 10_000
+Name = tuple[str, str, int, int]
+"""What jobs are counted by: queue, tenant, state and SLO."""
 
 
 class Groups:
@@ -21,9 +23,9 @@ class Groups:
         self._connection = connection
         self._known: dict[tuple[str, str, str], int] = {}
 
-    def of(self, row: JobRow) -> int:
+    def of(self, queue: str, reason: str, error: str) -> int:
         """The group that a dead letter belongs to; it is made if there is none."""
-        name = (row.queue, row.reason, first_line(row.error))
+        name = (queue, reason, first_line(error))
         number = self._known.get(name)
         if number is None:
             if len(self._known) >= KNOWN_MAX:
@@ -57,8 +59,7 @@ class Tally:
     """Jobs that came to a state or left it, by queue, tenant and lane."""
 
     def __init__(self) -> None:
-        self.counts: Counter[tuple[str, str, int, int]] = Counter()
-        """By queue, tenant, state and SLO."""
+        self.counts: Counter[Name] = Counter()
         self.groups: Counter[int] = Counter()
 
     @property
@@ -66,11 +67,11 @@ class Tally:
         """By how many the jobs that are over have grown."""
         return sum(n for name, n in self.counts.items() if name[2] in ENDED)
 
-    def drop(self, row: JobRow) -> None:
-        """A job leaves the index."""
-        self.counts[row.queue, row.tenant, row.state, row.slo_ms] -= 1
-        if row.state == DEAD:
-            self.groups[row.group_id] -= 1
+    def drop(self, name: Name, group: int, jobs: int) -> None:
+        """Jobs of one name and group leave the index; 0 is no group."""
+        self.counts[name] -= jobs
+        if group:
+            self.groups[group] -= jobs
 
     def write(self, connection: apsw.Connection, groups: Groups) -> None:
         changes = {name: n for name, n in self.counts.items() if n}
