@@ -1,9 +1,11 @@
 """A process of its own follows a store that its owner writes to."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +17,11 @@ import headway
 from headway.core import events
 from headway.core.states import JobState
 from headway.runtime.views import HistoryPage
+from headway.search import follow as following_module
 from headway.search.finder import Finder
-from headway.search.follow import FileSource, Follower
+from headway.search.follow import FLOOD_S, IDLE_S, FileSource, Follower, follow
 from headway.search.indexer import Indexer
+from headway.search.patience import NICENESS
 from headway.search.query import By, Search
 from headway.store.port import Batch, Segment
 from headway.store.sqlite.store import SqliteStore
@@ -53,7 +57,9 @@ class Following:
 def following(store: Path, index: Path, *more: str) -> Iterator[Following]:
     command = [sys.executable, "-m", "headway.search", str(store), str(index), *more]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, text=True, start_new_session=True
+    ) as process:
         yield Following(process)
         process.kill()
 
@@ -234,7 +240,10 @@ def test_another_store_in_the_same_place_is_indexed_anew(
         history.store.close()
 
 
-def test_a_job_that_comes_twice_is_of_another_history(store: Path, index: Path) -> None:
+@pytest.mark.parametrize("count", [2, 100])
+def test_a_job_that_comes_twice_is_of_another_history(
+    store: Path, index: Path, count: int
+) -> None:
     """Fed by pages, the index does not know the commits it has read."""
     teller = Teller()
     teller.enqueue(3)
@@ -243,7 +252,7 @@ def test_a_job_that_comes_twice_is_of_another_history(store: Path, index: Path) 
     indexer.apply_page(HistoryPage(1, told))
     other = Teller()
     other.commit(*[events.RuleChanged(other.now_ms, "mail", "pause")] * 3)
-    other.enqueue(2, tenant="other")
+    other.enqueue(count, tenant="other")
     History(store).write(other.segments)
     follower = Follower(FileSource(store, indexer), indexer)
     step_to_the_end(follower, indexer)
@@ -265,3 +274,52 @@ def test_the_same_store_is_known_again(store: Path, index: Path) -> None:
     finder = Finder(index)
     assert finder.gaps() == []
     assert len(finder.search(Search()).jobs) == 4
+
+
+class Pauses:
+    """Ends it after so many steps, and knows how long it has rested before each."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        self.rests_s: list[float] = []
+
+    def is_over(self, wait_s: float) -> bool:
+        self.rests_s.append(wait_s)
+        return len(self.rests_s) > self.steps
+
+
+def test_it_rests_longer_in_a_flood_and_shorter_where_it_lags(
+    store: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teller = Teller()
+    for _ in range(20):
+        teller.enqueue(100)
+    history = History(store)
+    history.write(teller.segments)
+    size = len(teller.segments[0].blob)
+    monkeypatch.setattr(following_module, "BATCH_BYTES", 8 * size + 100)
+    monkeypatch.setattr(following_module, "MORE_BYTES", 7 * size)
+    monkeypatch.setattr(following_module, "FLOOD_BYTES", size)
+    monkeypatch.setattr(time, "monotonic", lambda: 5.0)
+    indexer = Indexer(index)
+    pauses = Pauses(4)
+    follow(FileSource(store, indexer), indexer, lambda _: None, pauses.is_over)
+    # Two batches that others follow, the rest of a flood, and nothing more.
+    assert pauses.rests_s == [0.0, 0.0, 0.0, FLOOD_S, IDLE_S]
+    check_index(index, retell(numbered(teller.segments)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others know less of it")
+def test_it_gives_way_to_the_server(store: Path, index: Path) -> None:
+    with headway.open(store) as queue:
+        queue.configure(QUEUE)
+        end = work(queue, 2)
+    with following(store, index) as indexing:
+        indexing.wait_for(end)
+        process = indexing.process.pid
+        assert os.getpriority(os.PRIO_PROCESS, process) == NICENESS
+        assert os.sched_getscheduler(process) == os.SCHED_BATCH
+        group = Path(f"/proc/{process}/autogroup")
+        if group.exists():
+            assert group.read_text().split()[-1] == str(NICENESS)
+        indexing.end()

@@ -8,6 +8,7 @@ is, as lines of JSON: at most one a second.
 """
 
 import argparse
+import gc
 import json
 import os
 import sys
@@ -22,7 +23,6 @@ from headway.core.errors import BadValue
 from headway.search import schema
 from headway.search.errors import SearchFailed
 from headway.search.follow import (
-    NICENESS,
     DatabaseSource,
     FileSource,
     Lifeline,
@@ -31,6 +31,7 @@ from headway.search.follow import (
 )
 from headway.search.indexer import Indexer
 from headway.search.keep import Keep
+from headway.search.patience import give_way
 from headway.store.errors import StoreError
 
 FAILURES: Final = (
@@ -41,11 +42,16 @@ FAILURES: Final = (
     msgspec.MsgspecError,
 )
 """What ends it with a word of why. Begun again, it goes on where it was."""
+GARBAGE: Final = 1_000_000
+"""So many objects more than there were are looked through for cycles. A batch has many
+tuples for a moment, and no cycles: to look for them takes as long as to play it."""
 
 
 def main() -> int:
     given = _arguments()
-    os.nice(NICENESS)
+    give_way(os.getpid())
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
     keep = Keep(given.age, given.dead_age, given.jobs)
     lifeline = Lifeline(sys.stdin.fileno())
     try:

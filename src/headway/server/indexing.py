@@ -11,7 +11,7 @@ import msgspec
 
 from headway.runtime.errors import RuntimeFailure
 from headway.runtime.views import Follow
-from headway.search.follow import NICENESS
+from headway.search.patience import give_way
 from headway.server.desk import Desk
 
 READER: Final = "search"
@@ -69,8 +69,7 @@ class Indexing:
             start_new_session=True,
         )
         # It does so itself, but only after it was loaded, which is most of its start.
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
+        give_way(process.pid)
         assert process.stdout is not None
         async for line in process.stdout:
             with suppress(msgspec.MsgspecError, RuntimeFailure):
