@@ -18,6 +18,9 @@ def main() -> int:
     parser.add_argument("jobs", type=int, nargs="?", default=3_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kills", type=int, help="as many as the jobs ask for")
+    parser.add_argument(
+        "--apart", action="store_true", help="as `headway serve` has it"
+    )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what is left")
     given = parser.parse_args()
     # Whoever ends it early ends its processes, too.
@@ -28,7 +31,8 @@ def main() -> int:
         kept.mkdir(parents=True, exist_ok=True)
         if any(kept.iterdir()):
             parser.error(f"{kept} is not empty")
-        trial = Trial(kept, Size(given.jobs, kills), given.seed)
+        options = ["--apart"] if given.apart else []
+        trial = Trial(kept, Size(given.jobs, kills), given.seed, *options)
         faults = trial.run()
         lines = [f"{name:<44} {value!s:>12}" for name, value in trial.figures().items()]
         closing = f"{len(faults)} faults" if faults else "everything is accounted for"

@@ -49,8 +49,9 @@ def _environment() -> dict[str, str]:
 class Server:
     """`headway serve` on one port and one folder, over several lives."""
 
-    def __init__(self, folder: Path, told: Told) -> None:
+    def __init__(self, folder: Path, told: Told, *options: str) -> None:
         self.data = folder / "data"
+        self._options = options
         self.port = free_port()
         self.starts_ms: list[int] = []
         """How long each start took to the first answer."""
@@ -69,7 +70,10 @@ class Server:
         self._began_ms = now_ms()
         command = [sys.executable, "-m", "headway.cli.main", "serve"]
         self._process = subprocess.Popen(
-            [*command, "--data", str(self.data), "--port", str(self.port)],
+            [
+                *(*command, *self._options),
+                *("--data", str(self.data), "--port", str(self.port)),
+            ],
             cwd=ROOT,
             env=_environment(),
             stdout=self._log,

@@ -38,13 +38,14 @@ class Size:
 class Trial:
     """Server, workers, producers, an operator and a killer on one folder."""
 
-    def __init__(self, folder: Path, size: Size, seed: int) -> None:
+    def __init__(self, folder: Path, size: Size, seed: int, *options: str) -> None:
+        """`options` are the server's."""
         self.size = size
         self.plan = Plan(seed, size.jobs)
         self.told = Told(opens_ms=self.plan.opens_ms)
         self.account: Account | None = None
         """Once the run is over."""
-        self.server = Server(folder, self.told)
+        self.server = Server(folder, self.told, *options)
         self.server_kills = 0
         self.worker_kills = 0
         self.own_deaths = 0

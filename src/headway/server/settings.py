@@ -76,6 +76,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """A folder for staged writes that nodes share, in place of one in `data`."""
     store: Secret | None = None
     """The address of a database that holds the jobs, in place of a file in `data`."""
+    is_apart: bool = False
+    """The file has its owner in a process of its own."""
     host: str = "127.0.0.1"
     port: int = PORT
     """0 takes any that is free."""
@@ -100,6 +102,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         check_partition(self.partition)
         if self.member is not None and self.store is None:
             raise BadValue("node", self.member.name, "needs a database: --store")
+        if self.is_apart and self.store is not None:
+            raise BadValue("apart", "", "is for a file, and not for a database")
         if self.queue_length is not None and self.queue_length < 1:
             raise BadValue("queue_length", self.queue_length, "must be above 0")
         if (self.certificate is None) != (self.private_key is None):
@@ -112,7 +116,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def truth(self) -> Truth:
         """Where the jobs are."""
         if self.store is None:
-            return InFile(self.data / STORE)
+            return InFile(self.data / STORE, is_apart=self.is_apart)
         return InDatabase(self.store.value, self.partition)
 
     @property

@@ -26,11 +26,16 @@ class Truth(Protocol):
 
 
 class InFile:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_apart: bool = False) -> None:
         self._path = path
+        self._is_apart = is_apart
 
     def enter(self, heard: Heard) -> Link:
         """The lock of a file keeps others away: nobody replaces its owner."""
+        if self._is_apart:
+            from headway.runtime.apart import Apart
+
+            return Apart(self._path)
         return Door(self._path)
 
     def open_past(self) -> Past:
