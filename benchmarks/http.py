@@ -27,6 +27,8 @@ from benchmarks.processes import NotHere, cpu_s, started, wait_for_line
 
 SERVE = (sys.executable, "-m", "headway.cli.main", "serve", "--port", "0", "--data")
 """The folder of the data follows; the server says its address in one line."""
+APART = "--apart"
+"""The other set-up of the server: its owner in a process of its own."""
 READY_S = 30.0
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
@@ -78,9 +80,10 @@ class Cycles(NamedTuple):
     server_us: float
     client_us: float
     report: Report
+    set_up: str
 
 
-NOTHING = Cycles(nan, nan, nan, {})
+NOTHING = Cycles(nan, nan, nan, {}, "")
 T = TypeVar("T")
 
 
@@ -115,7 +118,7 @@ class Bench:
             cycles += self._measured(self._cycles)
         best = max(cycles, key=lambda found: found.jobs_per_s, default=NOTHING)
         return [
-            *self._cycle_figures(best, bare),
+            *self._cycle_figures(best, cycles, bare),
             *_peer_figures(best.jobs_per_s, peers),
             *self._measured(self._singles),
             *self._measured(lambda: self._starts(flush_ms)),
@@ -133,11 +136,11 @@ class Bench:
             return []
 
     @contextmanager
-    def _server(self) -> Iterator[Server]:
+    def _server(self, *options: str) -> Iterator[Server]:
         """A server with an empty folder of data, which is gone afterwards."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             log = Path(folder) / "log"
-            command = [*self.serve, str(Path(folder) / "data")]
+            command = [*self.serve, str(Path(folder) / "data"), *options]
             with started(command, log) as process:
                 line = wait_for_line(process, log, "http://", READY_S)
                 address = ADDRESS.search(line)
@@ -153,7 +156,11 @@ class Bench:
         return report
 
     def _cycles(self) -> list[Cycles]:
-        with self._server() as server:
+        """Both set-ups, as the peers have several."""
+        return [self._cycle("together"), self._cycle("apart", APART)]
+
+    def _cycle(self, set_up: str, *options: str) -> Cycles:
+        with self._server(*options) as server:
             self._ask("cycle", server, self.sizes.warmup_s, queue="warmup")
             before_s = cpu_s(server.pid)
             report = self._ask("cycle", server, self.sizes.cycles_s)
@@ -161,14 +168,17 @@ class Bench:
         jobs = max(1, report["acked"])
         client_s = report["client_cpu_s"]
         used_us = (server_s / jobs * 1e6, client_s / jobs * 1e6)
-        return [Cycles(report["jobs_per_s"], *used_us, report)]
+        return Cycles(report["jobs_per_s"], *used_us, report, set_up)
 
-    def _cycle_figures(self, best: Cycles, bare: float) -> list[Figure]:
+    def _cycle_figures(
+        self, best: Cycles, all_: Sequence[Cycles], bare: float
+    ) -> list[Figure]:
         how = (
             f"8 connections, batches of 100, 200-byte payloads, best of "
             f"{self.sizes.rounds} x {self.sizes.cycles_s:g} s; goal {CYCLES_GOAL:,}"
         )
-        notes = [how, _percentiles(best.report), self.client.note]
+        rates = ", ".join(f"{one.set_up} {one.jobs_per_s:,.0f}" for one in all_)
+        notes = [how, f"all runs: {rates}", _percentiles(best.report), self.client.note]
         same = f"{bare:,.0f} jobs/s: the same rows, three steps to a commit, no HTTP"
         return [
             Figure(

@@ -16,12 +16,12 @@ import pytest
 import headway
 from headway.core import events
 from headway.core.states import JobState
+from headway.runtime.patience import NICENESS
 from headway.runtime.views import HistoryPage
 from headway.search import follow as following_module
 from headway.search.finder import Finder
 from headway.search.follow import FLOOD_S, IDLE_S, FileSource, Follower, follow
 from headway.search.indexer import Indexer
-from headway.search.patience import NICENESS
 from headway.search.query import By, Search
 from headway.store.port import Batch, Segment
 from headway.store.sqlite.store import SqliteStore

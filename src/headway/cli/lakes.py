@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import click
 
-from headway.cli.patience import give_way
 from headway.cli.refused import Refused, refusing
 from headway.core.durations import parse_ms
 from headway.core.errors import BadValue
+from headway.runtime.patience import give_way
 
 R = TypeVar("R")
 _EXTRA = {"deltalake", "pandas", "pyarrow", "pyspark"}

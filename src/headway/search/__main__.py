@@ -20,6 +20,7 @@ import msgspec
 
 from headway.core.durations import parse_ms
 from headway.core.errors import BadValue
+from headway.runtime.patience import give_way
 from headway.search import schema
 from headway.search.errors import SearchFailed
 from headway.search.follow import (
@@ -31,7 +32,6 @@ from headway.search.follow import (
 )
 from headway.search.indexer import Indexer
 from headway.search.keep import Keep
-from headway.search.patience import give_way
 from headway.store.errors import StoreError
 
 FAILURES: Final = (

@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 
 from headway.runtime.errors import RuntimeFailure
+from headway.runtime.patience import give_way
 from headway.runtime.views import Follow
-from headway.search.patience import give_way
 from headway.server.desk import Desk
 
 READER: Final = "search"

@@ -3,7 +3,6 @@
 All of it is a wish. A system that does not know one of these goes on without it.
 """
 
-import ctypes
 import os
 import platform
 import struct
@@ -23,16 +22,21 @@ _ATTRIBUTES: Final = struct.Struct("=IIQiIQQQ")
 """Its size, the policy, flags, niceness, priority, and times, the first the turn's."""
 
 
-def give_way() -> None:
-    """This thread, and all processes and threads that it starts from now on."""
-    os.nice(NICENESS)
+def give_way(process: int = 0) -> None:
+    """This thread, or another process, and all that it starts from now on."""
+    import ctypes  # a server need not load it before it answers
+
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, process, NICENESS)
     # Each terminal, and each service, has a group with a share of its own, in which
     # niceness counts. A group that has others in it is not ours to change.
-    if os.getsid(0) == os.getpid():
-        with suppress(OSError):
-            GROUP.write_text(str(NICENESS))
-    number = _SYSCALLS.get(platform.machine())
-    if number is not None and platform.system() == "Linux":
+    with suppress(OSError):
+        number = process or os.getpid()
+        if os.getsid(number) == number:
+            group = Path(f"/proc/{process}/autogroup") if process else GROUP
+            group.write_text(str(NICENESS))
+    call = _SYSCALLS.get(platform.machine())
+    if call is not None and platform.system() == "Linux":
         size = _ATTRIBUTES.size
         wanted = _ATTRIBUTES.pack(size, BATCH, 0, NICENESS, 0, SLICE_NS, 0, 0)
-        ctypes.CDLL(None).syscall(number, 0, wanted, 0)
+        ctypes.CDLL(None).syscall(call, process, wanted, 0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headway.cli.patience import BATCH, GROUP, NICENESS
+from headway.runtime.patience import BATCH, GROUP, NICENESS
 
 LOOK = """
 import json, os, pathlib
@@ -22,7 +22,7 @@ print(json.dumps({
 """
 GIVE_WAY = f"""
 import subprocess, sys
-from headway.cli.patience import give_way
+from headway.runtime.patience import give_way
 give_way()
 subprocess.run([sys.executable, "-c", {LOOK!r}], check=True)
 """
