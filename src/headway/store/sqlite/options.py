@@ -15,7 +15,7 @@ class SqliteOptions(msgspec.Struct, frozen=True, kw_only=True):
     is_locked: bool = True
     """Without the owner's lock, only the epoch keeps two owners apart."""
     is_network_allowed: bool = False
-    cache_bytes: int = 4 * MIB
+    cache_bytes: int = 16 * MIB
     """Not larger: a commit that moves cells between pages makes SQLite walk all of it,
     and what is not in it is read from the system's own cache for less."""
     wal_passive_bytes: int = 16 * MIB
