@@ -175,9 +175,11 @@ class Bench:
     def _cycle_figures(
         self, best: Cycles, all_: Sequence[Cycles], bare: float
     ) -> list[Figure]:
+        sizes = self.sizes
         how = (
             f"8 connections, or 12 where the owner is apart, batches of 100, 200-byte "
-            f"payloads, best of {self.sizes.rounds} x {self.sizes.cycles_s:g} s; goal {CYCLES_GOAL:,}"
+            f"payloads, best of {sizes.rounds} x {sizes.cycles_s:g} s of each; goal "
+            f"{CYCLES_GOAL:,}"
         )
         rates = ", ".join(f"{one.set_up} {one.jobs_per_s:,.0f}" for one in all_)
         notes = [how, f"all runs: {rates}", _percentiles(best.report), self.client.note]
