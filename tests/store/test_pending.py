@@ -7,9 +7,10 @@ import pytest
 
 from headway.store.errors import Contradiction
 from headway.store.port import HELD, START
+from headway.store.sqlite import verify
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.options import MIB, SqliteOptions
-from headway.store.sqlite.pending import pack
+from headway.store.sqlite.pending import Written, pack
 from headway.store.sqlite.store import SqliteStore
 from headway.store.sqlite.verify import problems
 from tests.store.rows import Owner, batch, job, seqs
@@ -136,3 +137,22 @@ def test_damage_to_what_is_pending_is_named(path: Path, blob: bytes) -> None:
     connection.close()
     (problem,) = problems(path)
     assert problem.startswith("pending: commit 1: ")
+
+
+def test_a_live_file_is_checked_as_of_one_moment(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner sorts in between two looks: nothing is there twice."""
+    owner = Owner(SqliteStore(path, SqliteOptions(pending_rows=1)))
+    owner.put(job(1), job(2), job(3))
+    real = verify.unpack
+
+    def unpack(blob: bytes) -> Written:
+        if not sorted_in(path):
+            owner.put(job(4))
+        assert sorted_in(path) == [1, 2, 3]
+        return real(blob)
+
+    monkeypatch.setattr(verify, "unpack", unpack)
+    assert problems(path) == []
+    owner.store.close()

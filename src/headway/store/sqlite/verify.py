@@ -134,14 +134,15 @@ def _pending(connection: apsw.Connection) -> Iterator[str]:
     if schema.known_version(connection) < schema.PENDING_SINCE:
         return
     pending = Pending()
-    for number, blob in connection.execute(sql.PENDING):
-        try:
-            puts, moves, ends = unpack(blob)
-            check_changes(connection, pending, puts, moves, ends)
-        except (Contradiction, msgspec.MsgspecError) as error:
-            yield f"pending: commit {number}: {error}"
-            return  # what comes after is built on it
-        pending.add(puts, moves, ends)
+    with connection:  # as of one moment: an owner may be sorting in meanwhile
+        for number, blob in connection.execute(sql.PENDING):
+            try:
+                puts, moves, ends = unpack(blob)
+                check_changes(connection, pending, puts, moves, ends)
+            except (Contradiction, msgspec.MsgspecError) as error:
+                yield f"pending: commit {number}: {error}"
+                return  # what comes after is built on it
+            pending.add(puts, moves, ends)
 
 
 CHECKS: Final[tuple[Callable[[apsw.Connection], Iterator[str]], ...]] = (
