@@ -11,6 +11,7 @@ from headway.store.sqlite import verify
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.options import MIB, SqliteOptions
 from headway.store.sqlite.pending import Written, pack
+from headway.store.sqlite.pending import unpack as unpack_really
 from headway.store.sqlite.store import SqliteStore
 from headway.store.sqlite.verify import problems
 from tests.store.rows import Owner, batch, job, seqs
@@ -145,13 +146,12 @@ def test_a_live_file_is_checked_as_of_one_moment(
     """The owner sorts in between two looks: nothing is there twice."""
     owner = Owner(SqliteStore(path, SqliteOptions(pending_rows=1)))
     owner.put(job(1), job(2), job(3))
-    real = verify.unpack
 
     def unpack(blob: bytes) -> Written:
         if not sorted_in(path):
             owner.put(job(4))
         assert sorted_in(path) == [1, 2, 3]
-        return real(blob)
+        return unpack_really(blob)
 
     monkeypatch.setattr(verify, "unpack", unpack)
     assert problems(path) == []
