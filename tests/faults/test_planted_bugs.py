@@ -13,11 +13,11 @@ from tests.faults.bugs import Plant
 
 SEEDS_MAX = 400
 REFUSED_OR_SEEN = (CRASH, CORRECTNESS)
-"""The store itself may refuse what such a bug writes; then the owner stops."""
+"""The store itself may refuse what such a bug has written; then the owner stops."""
 PLANTED: list[tuple[Plant, tuple[int, ...], str]] = [
     (bugs.answers_before_the_flush, (CORRECTNESS,), "history"),
     (bugs.drops_some_commits, (CORRECTNESS,), "P1"),
-    (bugs.does_not_flush, (CORRECTNESS,), ""),
+    (bugs.does_not_flush, REFUSED_OR_SEEN, ""),
     (bugs.does_not_renew_the_log, (CRASH, CORRECTNESS), ""),
     (bugs.writes_after_being_replaced, (CORRECTNESS,), "invariant"),
     (bugs.forgets_what_is_pending, REFUSED_OR_SEEN, ""),

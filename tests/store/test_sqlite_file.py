@@ -43,7 +43,7 @@ def test_every_setting_is_as_it_should_be(path: Path) -> None:
         "wal_autocheckpoint": 0,
         "page_size": 4096,
         "mmap_size": 0,
-        "cache_size": -4 * KIB,
+        "cache_size": -16 * KIB,
         "temp_store": 2,
         "trusted_schema": 0,
         "cell_size_check": 1,
