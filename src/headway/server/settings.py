@@ -103,7 +103,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.member is not None and self.store is None:
             raise BadValue("node", self.member.name, "needs a database: --store")
         if self.is_apart and self.store is not None:
-            raise BadValue("apart", "", "is for a file, and not for a database")
+            raise BadValue("apart", "yes", "is for a file: with --store there is none")
         if self.queue_length is not None and self.queue_length < 1:
             raise BadValue("queue_length", self.queue_length, "must be above 0")
         if (self.certificate is None) != (self.private_key is None):

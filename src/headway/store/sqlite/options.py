@@ -16,8 +16,8 @@ class SqliteOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Without the owner's lock, only the epoch keeps two owners apart."""
     is_network_allowed: bool = False
     cache_bytes: int = 16 * MIB
-    """Not larger: a commit that moves cells between pages makes SQLite walk all of it,
-    and what is not in it is read from the system's own cache for less."""
+    """What is sorted in at one go must fit into it, or pages are written twice. Not
+    larger: a commit that moves cells between pages makes SQLite walk all of it."""
     wal_passive_bytes: int = 16 * MIB
     """Beyond this the log is copied into the file after a commit."""
     wal_truncate_bytes: int = 64 * MIB

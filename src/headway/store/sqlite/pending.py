@@ -11,12 +11,11 @@ from typing import Final
 import msgspec
 
 from headway.store.errors import Contradiction
-from headway.store.port import HELD, Move, Position, Row
+from headway.store.port import Move, Position, Row
 
 Turn = tuple[int, bytes]
 Written = tuple[Sequence[Row], Sequence[Move], Sequence[int]]
 
-AMONG_HELD: Final = (HELD, b"", 0, 0)
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(tuple[list[Row], list[Move], list[int]]).decode
 

@@ -8,12 +8,13 @@ from typing import Final
 import apsw
 
 from headway.store.errors import Contradiction
-from headway.store.port import Batch, Fact, Move, Row, Segment
+from headway.store.port import HELD, Batch, Fact, Move, Row, Segment
 from headway.store.sqlite import statements as sql
 from headway.store.sqlite.options import SqliteOptions
-from headway.store.sqlite.pending import AMONG_HELD, Pending, pack
+from headway.store.sqlite.pending import Pending, pack
 from headway.store.sqlite.statements import BODY_INLINE_BYTES
 
+_AMONG_HELD: Final = (HELD, b"", 0, 0)
 _in_order: Final = itemgetter(1, 2, 3, 4, 0)
 
 
@@ -114,13 +115,13 @@ def _move(connection: apsw.Connection, moves: list[Move]) -> None:
     latest = {move[5]: move for move in moves}
     if len(latest) < len(moves):
         moves = list(latest.values())
-    holds = [(move[5], move[4]) for move in moves if move[:4] == AMONG_HELD]
+    holds = [(move[5], move[4]) for move in moves if move[:4] == _AMONG_HELD]
     before = connection.total_changes()
     connection.executemany(sql.HOLD, holds)
     if len(holds) == len(moves):
         _expect(connection.total_changes() - before, len(moves), "moves")
         return
-    others = [move for move in moves if move[:4] != AMONG_HELD]
+    others = [move for move in moves if move[:4] != _AMONG_HELD]
     connection.executemany(sql.MOVE, others)
     _expect(connection.total_changes() - before, len(moves), "moves")
     _let_go(connection, apsw.carray(array("q", [move[5] for move in others])))
