@@ -77,4 +77,17 @@ class InSqliteThinned(InSqlite):
     pending_bytes = 200
 
 
-PLACES = [InMemory, InSqlite, InSqliteSorted, InSqliteThinned, InPostgres]
+class InSqliteMixed(InSqlite):
+    """Of most turns some is in the tables and some is pending."""
+
+    pending_rows = 4
+
+
+PLACES = [
+    InMemory,
+    InSqlite,
+    InSqliteSorted,
+    InSqliteThinned,
+    InSqliteMixed,
+    InPostgres,
+]

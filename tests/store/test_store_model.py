@@ -24,7 +24,13 @@ from headway.store.sqlite.verify import problems
 from tests.postgres import shared
 from tests.postgres.shared import InPostgres
 from tests.store.model import Model
-from tests.store.places import InMemory, InSqlite, InSqliteSorted, InSqliteThinned
+from tests.store.places import (
+    InMemory,
+    InSqlite,
+    InSqliteMixed,
+    InSqliteSorted,
+    InSqliteThinned,
+)
 from tests.store.rows import Owner
 from tests.store.simulated import SimulatedPlace
 
@@ -178,6 +184,10 @@ class ThinnedMachine(SqliteMachine):
     kind = InSqliteThinned
 
 
+class MixedMachine(SqliteMachine):
+    kind = InSqliteMixed
+
+
 class PostgresMachine(StoreMachine):
     def start(self) -> None:
         self.place = InPostgres()
@@ -234,7 +244,9 @@ def test_memory_store_agrees_with_the_model() -> None:
     check(StoreMachine, 60)
 
 
-@pytest.mark.parametrize("machine", [SqliteMachine, SortedMachine, ThinnedMachine])
+@pytest.mark.parametrize(
+    "machine", [SqliteMachine, SortedMachine, ThinnedMachine, MixedMachine]
+)
 def test_sqlite_store_agrees_with_the_model(machine: type[StoreMachine]) -> None:
     check(machine, 15)
 

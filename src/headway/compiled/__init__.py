@@ -73,6 +73,7 @@ MODULES: Final = (
     "headway.server.shapes",
     "headway.sim.scan_board",
     "headway.store.sqlite.pending",
+    "headway.store.sqlite.places",
 )
 """None of them defines a record of msgspec: a compiled class loses what its base was told."""
 LIBRARY: Final = "headway__mypyc"

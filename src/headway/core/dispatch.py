@@ -244,7 +244,7 @@ class Dispatch:
             lane.base = lane.top
         queue.ready -= 1
         if lane.cold is not None:
-            lane.cold.one_left()
+            lane.cold.one_left(turn)
         if turn.cut is not None and turn.count < self.shared.read_below:
             self._read_on(lane, turn)
         elif turn.count == 0:

@@ -121,7 +121,7 @@ class TenancyTier(Shelf[Turn]):
 TURNS_SURE: Final = 1_024
 """In a round that has met more turns than this, many more are to be expected."""
 TURNS_BELOW: Final = 128
-"""With fewer turns than this to choose from, a round is read on."""
+"""With fewer turns than this that were not served yet, a round is read on."""
 
 
 class Cold:
@@ -133,6 +133,7 @@ class Cold:
 
     __slots__ = (
         "after",
+        "fresh",
         "is_clean",
         "is_idle",
         "is_read",
@@ -147,6 +148,8 @@ class Cold:
         self.pass_ = lane.base
         self.after: bytes | None = None
         """The last turn that was read in this round; None at its beginning."""
+        self.fresh: dict[Turn, None] = {}
+        """Turns that were read in this round, and of which nothing has left since."""
         self.is_read = False
         """The round has been read to its end."""
         self.is_clean = True
@@ -189,10 +192,16 @@ class Cold:
             # Else there is enough to start, and the round goes on after that.
             self.want()
 
-    def one_left(self) -> None:
-        """A job has left: the round is read on before a batch runs out of turns."""
+    def one_left(self, turn: Turn) -> None:
+        """A job has left: the round is read on before a batch runs out of turns.
+
+        Others of whom memory knows more were served already, and wait for the next.
+        """
         self.is_idle = False
-        if not self.is_read and self.lane.entitled.shelf.size < TURNS_BELOW:
+        fresh = self.fresh
+        if turn in fresh:
+            del fresh[turn]
+        if not self.is_read and len(fresh) < TURNS_BELOW:
             self.lane.queue.shared.reads[self.lane] = None
 
     def want(self) -> None:
@@ -208,6 +217,7 @@ class Cold:
         self.after = None
         self.is_read = False
         self.is_clean = True
+        self.fresh.clear()
         self.met_before, self.met = self.met, 0
 
 

@@ -162,6 +162,7 @@ def _take_group(
     if not is_whole:
         cold.is_clean &= not command.is_full
     read_to(turn, None if is_whole else _position(queue.rules, jobs[-1]))
+    cold.fresh[turn] = None
     _place(book, jobs[0], now_ms, turn, turn)
     for number in range(1, len(jobs)):
         _place(book, jobs[number], now_ms, turn)

@@ -11,11 +11,13 @@ from typing import Final
 import msgspec
 
 from headway.store.errors import Contradiction
-from headway.store.port import Move, Position, Row
+from headway.store.port import HELD, Move, Row
+from headway.store.sqlite.places import Place, Places
 
-Turn = tuple[int, bytes]
 Written = tuple[Sequence[Row], Sequence[Move], Sequence[int]]
 
+KNOWN_MAX: Final = 100_000
+"""Jobs of the tables that are remembered to be there."""
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(tuple[list[Row], list[Move], list[int]]).decode
 
@@ -23,7 +25,16 @@ _decode: Final = msgspec.msgpack.Decoder(tuple[list[Row], list[Move], list[int]]
 class Pending:
     """Jobs by seq, each in one of three: new, standing elsewhere, or over."""
 
-    __slots__ = ("_turns", "_unplaced", "bytes", "ends", "moves", "number", "puts")
+    __slots__ = (
+        "_places",
+        "_unplaced",
+        "bytes",
+        "ends",
+        "known",
+        "moves",
+        "number",
+        "puts",
+    )
 
     def __init__(self) -> None:
         self.puts: dict[int, Row] = {}
@@ -36,9 +47,11 @@ class Pending:
         """The last commit that is in here."""
         self.bytes = 0
         """What all these commits have written."""
+        self.known: set[int] = set()
+        """Jobs that were read from the tables, and are there until they are over."""
         self._unplaced: list[tuple[Sequence[Row], Sequence[Move]]] = []
-        self._turns: dict[Turn, dict[int, None]] = {}
-        """Jobs that stand in a turn, or did; without those of `_unplaced`."""
+        self._places = Places()
+        """Where jobs stand, or did; without those of `_unplaced`."""
 
     def __len__(self) -> int:
         return len(self.puts) + len(self.moves) + len(self.ends)
@@ -88,7 +101,14 @@ class Pending:
         }
         if any(seq in over for seq in known):
             raise Contradiction("a job changes that is over")
-        return new, known
+        read = self.known
+        return new, {seq for seq in known if seq not in read}
+
+    def read(self, rows: Sequence[Row]) -> None:
+        """The tables have these jobs: nobody need ask them once more."""
+        if len(self.known) + len(rows) > KNOWN_MAX:
+            self.known = set()
+        self.known.update([row[0] for row in rows])
 
     def now(self, row: Row) -> Row | None:
         """What has become of a job that the tables tell of; None if it is over."""
@@ -102,24 +122,39 @@ class Pending:
         """Whether the tables are wrong about where the job stands."""
         return seq in self.moves or seq in self.ends
 
-    def standing_in(self, lane: int, turn: bytes) -> list[int]:
-        """Jobs whose place in this turn the tables do not know, in any order."""
+    def has_places(self, lane: int, turn: bytes) -> bool:
+        """Whether jobs may stand in this turn of which the tables do not say so."""
         self._place()
-        found = self._turns.get((lane, turn))
-        if not found:
-            return []
-        here = (lane, turn)
-        standing = {seq: None for seq in found if self._turn_of(seq) == here}
-        self._turns[here] = standing
-        return list(standing)
+        return self._places.line((lane, turn)) is not None
 
-    def place_of(self, seq: int) -> Position:
-        """Where a job stands in its turn, if what is here says so."""
-        row = self.puts.get(seq)
-        if row is not None:
-            return Position(row[3], row[4], seq)
-        _, _, first, second, _, _ = self.moves[seq]
-        return Position(first, second, seq)
+    def names(
+        self, lane: int, after: bytes | None, until: bytes | None, most: int
+    ) -> list[bytes]:
+        """Turns in which there may be such jobs, in the order of their names."""
+        self._place()
+        return self._places.names(lane, after, until, most)
+
+    def standing_in(
+        self, lane: int, turn: bytes, after: Place, until: Place | None, most: int
+    ) -> list[Place]:
+        """The first places of such jobs, beyond the one and up to the other."""
+        self._place()
+        here = (lane, turn)
+        line = self._places.line(here)
+        if line is None or most < 1:
+            return []
+        first, end = line.between(after, until)
+        found: list[Place] = []
+        number = first
+        while number < end and len(found) < most:
+            place = line.at(number)
+            number += 1
+            if self._stands(place, lane, turn):
+                found.append(place)
+        line.keep(first, number, found)
+        if not len(line):
+            self._places.drop(here)
+        return found
 
     def copy(self) -> "Pending":
         """The same, to be changed on its own; how it was written is not told."""
@@ -127,6 +162,7 @@ class Pending:
         other.puts = self.puts.copy()
         other.moves = self.moves.copy()
         other.ends = self.ends.copy()
+        other.known = self.known.copy()
         other._unplaced = [(list(self.puts.values()), list(self.moves.values()))]
         return other
 
@@ -136,22 +172,46 @@ class Pending:
             list(self.puts.values()), list(self.moves.values()), list(self.ends)
         )
 
-    def _turn_of(self, seq: int) -> Turn | None:
+    def _stands(self, place: Place, lane: int, turn: bytes) -> bool:
+        first, second, seq = place
         row = self.puts.get(seq)
         if row is not None:
-            return row[1], row[2]
+            return (
+                row[1] == lane
+                and row[3] == first
+                and row[4] == second
+                and row[2] == turn
+            )
         move = self.moves.get(seq)
-        return None if move is None else (move[0], move[1])
+        return (
+            move is not None
+            and move[0] == lane
+            and move[2] == first
+            and move[3] == second
+            and move[1] == turn
+        )
 
     def _place(self) -> None:
-        """Sorts by turns what has come; only where turns are read is it of use."""
-        turns = self._turns
-        for puts, moves in self._unplaced:
+        """Puts what has come where it stands now; of use only where turns are read."""
+        if not self._unplaced:
+            return
+        unplaced, self._unplaced = self._unplaced, []
+        for puts, moves in unplaced:
             for row in puts:
-                turns.setdefault((row[1], row[2]), {})[row[0]] = None
+                self._place_job(row[0])
             for move in moves:
-                turns.setdefault((move[0], move[1]), {})[move[5]] = None
-        self._unplaced = []
+                self._place_job(move[5])
+
+    def _place_job(self, seq: int) -> None:
+        row = self.puts.get(seq)
+        if row is not None:
+            # Those that are held are never read in order while they are pending.
+            if row[1] != HELD:
+                self._places.add((row[1], row[2]), (row[3], row[4], seq))
+            return
+        move = self.moves.get(seq)
+        if move is not None and move[0] != HELD:
+            self._places.add((move[0], move[1]), (move[2], move[3], seq))
 
 
 def pack(puts: Sequence[Row], moves: Sequence[Move], ends: Sequence[int]) -> bytes:

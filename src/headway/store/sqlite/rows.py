@@ -1,6 +1,7 @@
 """Reads of jobs: what the tables have, and what is pending beside them."""
 
 from array import array
+from collections.abc import Iterable
 from contextlib import suppress
 from operator import itemgetter
 from typing import Final
@@ -13,7 +14,8 @@ from headway.store.sqlite.pending import Pending, unpack
 from headway.store.sqlite.reader import Reader
 from headway.store.sqlite.writes import sort_in
 
-_order: Final = itemgetter(2, 3, 4, 0)
+PAGE_MAX: Final = 1_024
+"""Rows that are read at one go where most of them stand elsewhere by now."""
 _position: Final = itemgetter(3, 4, 0)
 
 
@@ -53,7 +55,6 @@ class Rows(Reader):
         if limit < 1 or each < 1:
             self._opened()
             return []
-        start = sql.BEFORE_ALL_TURNS if after is None else after
         if lane == HELD and after is None:
             # Of the first turn some have no row of their own there.
             held = self.rows(HELD, b"", START, each)
@@ -61,16 +62,11 @@ class Rows(Reader):
         with self._turn:
             connection = self._opened()
             try:
-                # Turns are found by their names in the order of the tables alone.
-                self._sort_in(connection)
-                if each == 1:
-                    return list(connection.execute(sql.HEADS, (lane, start, limit)))
-                values = (lane, start, limit, each)
-                rows: list[Row] = list(connection.execute(sql.TURNS, values))
+                if lane == HELD:
+                    self._sort_in(connection)
+                return _turns(connection, self._pending, lane, after, (limit, each))
             except apsw.Error as error:
                 raise self._fail(error) from error
-        rows.sort(key=_order)
-        return rows
 
     def _sort_in(self, connection: apsw.Connection) -> None:
         """What is pending becomes rows, in a transaction of its own."""
@@ -100,10 +96,64 @@ def load(connection: apsw.Connection) -> Pending:
     return pending
 
 
-def _jobs(connection: apsw.Connection, seqs: set[int]) -> list[Row]:
-    if not seqs:
+def _jobs(connection: apsw.Connection, seqs: Iterable[int]) -> list[Row]:
+    wanted = array("q", seqs)
+    if not wanted:
         return []
-    return list(connection.execute(sql.JOBS, (apsw.carray(array("q", seqs)),)))
+    return list(connection.execute(sql.JOBS, (apsw.carray(wanted),)))
+
+
+def _turns(
+    connection: apsw.Connection,
+    pending: Pending,
+    lane: int,
+    after: bytes | None,
+    most: tuple[int, int],
+) -> list[Row]:
+    """Turns that the tables name and turns that only what is pending does, as one."""
+    limit, each = most
+    rows: list[Row] = []
+    while limit > 0:
+        found = _named(connection, lane, after, limit, each)
+        # Where there are more of either, only up to the last one all are known.
+        end = max(found) if len(found) == limit else None
+        names = pending.names(lane, after, end, limit)
+        if len(names) == limit:
+            end = names[-1]
+        for name in sorted({*found, *names}):
+            if end is not None and name > end:
+                break
+            first = found.get(name, [])
+            if pending.has_places(lane, name) or any(
+                pending.is_elsewhere(row[0]) for row in first
+            ):
+                first = _rows(connection, pending, (lane, name), START, each)
+            else:
+                pending.read(first)
+            rows += first
+            limit -= bool(first)
+            if not limit:
+                break
+        if end is None:
+            break
+        after = end
+    return rows
+
+
+def _named(
+    connection: apsw.Connection, lane: int, after: bytes | None, limit: int, each: int
+) -> dict[bytes, list[Row]]:
+    """The next turns as the tables have them, by name, with their first rows."""
+    start = sql.BEFORE_ALL_TURNS if after is None else after
+    if each == 1:
+        heads = connection.execute(sql.HEADS, (lane, start, limit))
+        return {row[2]: [row] for row in heads}
+    found: dict[bytes, list[Row]] = {}
+    for row in connection.execute(sql.TURNS, (lane, start, limit, each)):
+        found.setdefault(row[2], []).append(row)
+    for rows in found.values():
+        rows.sort(key=_position)
+    return found
 
 
 def _rows(
@@ -115,12 +165,14 @@ def _rows(
 ) -> list[Row]:
     """The first of both: those of the tables, and those whose place is pending."""
     rows = _sorted_rows(connection, pending, of, after, limit)
-    places = map(pending.place_of, pending.standing_in(*of))
-    beyond = sorted(place for place in places if place > after)[: max(limit, 0)]
+    pending.read(rows)
+    until = _position(rows[-1]) if len(rows) == limit > 0 else None
+    beyond = pending.standing_in(*of, after, until, limit)
     if not beyond:
         return rows
-    moved = {place.seq for place in beyond if place.seq not in pending.puts}
-    rows += [pending.puts[seq] for *_, seq in beyond if seq not in moved]
+    puts = pending.puts
+    rows += [puts[seq] for *_, seq in beyond if seq in puts]
+    moved = [seq for *_, seq in beyond if seq not in puts]
     rows += filter(None, map(pending.now, _jobs(connection, moved)))
     rows.sort(key=_position)
     return rows[:limit]
@@ -135,14 +187,16 @@ def _sorted_rows(
 ) -> list[Row]:
     """Those of the tables that still stand where they say."""
     rows: list[Row] = []
+    page = limit
     while len(rows) < limit:
-        wanted = limit - len(rows)
-        found = _read(connection, of, after, wanted)
+        found = _read(connection, of, after, page)
         rows += [row for row in found if not pending.is_elsewhere(row[0])]
-        if len(found) < wanted:
+        if len(found) < page:
             break
         after = Position(*_position(found[-1]))
-    return rows
+        # Many may have left the head of a long turn.
+        page = min(page * 2, PAGE_MAX)
+    return rows[:limit]
 
 
 def _read(

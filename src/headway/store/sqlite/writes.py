@@ -98,7 +98,9 @@ def sort_in(connection: apsw.Connection, pending: Pending) -> Pending:
         if connection.execute(sql.ANY_BODY).get:
             connection.execute(sql.END_BODY, (ends,))
     connection.execute(sql.SORTED_IN, (pending.number,))
-    return Pending()
+    left = Pending()
+    left.known = pending.known.difference(pending.ends)
+    return left
 
 
 def _put(connection: apsw.Connection, puts: list[Row]) -> None:
