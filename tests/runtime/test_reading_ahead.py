@@ -6,6 +6,7 @@ from headway.core.bounds import Bounds
 from headway.core.commands import Ack, Enqueue, Lease
 from headway.core.spec import JobSpec
 from headway.runtime.views import Handed
+from headway.store.port import Batch
 from tests.runtime.desk import Desk
 
 TENANTS = 3_000
@@ -21,13 +22,14 @@ def test_a_lease_over_many_tenants_does_not_run_dry(
         desk.ask(Enqueue("q", specs))
     desk.open()
     desk.lease(BATCH)
-    commits: list[object] = []
+    commits: list[Batch] = []
     write = desk.store.commit
-    monkeypatch.setattr(
-        desk.store,
-        "commit",
-        lambda batch, epoch: (commits.append(batch), write(batch, epoch)),
-    )
+
+    def commit(batch: Batch, epoch: int) -> None:
+        commits.append(batch)
+        write(batch, epoch)
+
+    monkeypatch.setattr(desk.store, "commit", commit)
     # To the end of the first round, in which everybody is served once.
     for number in range(2, TENANTS // BATCH):
         commits.clear()
