@@ -12,13 +12,12 @@ def handed(jobs: Sequence[Job]) -> Handed:
 
 
 def _leased_job(job: Job) -> LeasedJob:
-    spec = job.spec
     return LeasedJob(
         job.seq,
         job.token,
         job.queue,
-        spec,
-        spec.payload if job.payload is None else job.payload,
+        job.spec,
+        job.payload,
         job.attempt,
         job.attempts_max,
         job.lease_until_ms,

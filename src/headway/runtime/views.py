@@ -14,7 +14,7 @@ from headway.core.why import Why, why
 from headway.runtime.measures import Measures
 
 
-class LeasedJob(msgspec.Struct, frozen=True):
+class LeasedJob(msgspec.Struct, frozen=True, array_like=True):
     """A job in the hands of a worker."""
 
     seq: int
@@ -22,8 +22,8 @@ class LeasedJob(msgspec.Struct, frozen=True):
     """Proof of the lease: ack, nack, extend and release ask for it."""
     queue: str
     spec: JobSpec
-    payload: bytes
-    """The payload of this attempt."""
+    new_payload: bytes | None
+    """Another payload than the spec says: an earlier attempt has left it."""
     attempt: int
     attempts_max: int
     lease_until_ms: int
@@ -32,6 +32,11 @@ class LeasedJob(msgspec.Struct, frozen=True):
     """The answer that it waited for, if it goes on after a wait."""
     is_continued: bool = False
     """It goes on with an attempt under way: the reply has just come."""
+
+    @property
+    def payload(self) -> bytes:
+        """The payload of this attempt."""
+        return self.spec.payload if self.new_payload is None else self.new_payload
 
 
 class Handed(msgspec.Struct, frozen=True):

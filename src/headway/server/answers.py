@@ -48,9 +48,8 @@ def leased_jobs(handed: list[LeasedJob], ids: Ids) -> bytes:
         # All fields at one go: one after another they take far longer.
         fields = astuple(job)
         spec: JobSpec = fields[3]
-        payload: bytes = fields[4]
         has_more = fields[8] or fields[9] is not None or fields[10]
-        if has_more or payload is not spec.payload or not _is_bare(spec):
+        if has_more or fields[4] is not None or not _is_bare(spec):
             told.append(_encode(leased(job, ids)))
             continue
         is_alike = fields[2] == queue and spec.kind == kind and spec.tenant == tenant
@@ -62,7 +61,7 @@ def leased_jobs(handed: list[LeasedJob], ids: Ids) -> bytes:
             about = _about(job)
         proof = ids.delivery(fields[1], queue)
         begin = f'{{"id":"{ids.prefix}{fields[0]}","token":"{proof}.'
-        told.append(b"".join((begin.encode(), about, payload, b"}")))
+        told.append(b"".join((begin.encode(), about, spec.payload, b"}")))
     return b'{"jobs":[%b]}' % b",".join(told)
 
 

@@ -153,7 +153,7 @@ def leased(job: LeasedJob, ids: Ids) -> work.Leased:
         lease_until_ms=job.lease_until_ms,
     )
     payload = job.payload
-    if (spec.is_json and payload is spec.payload) or is_json(payload):
+    if (spec.is_json and job.new_payload is None) or is_json(payload):
         shown.payload = Raw(payload)
     else:
         shown.payload_base64 = b64encode(payload).decode()
@@ -222,7 +222,7 @@ def shown(view: JobView, ids: Ids) -> jobs.JobShown:
     if view.payload is not None:
         found.is_payload_changed = True
     payload = spec.payload if view.payload is None else view.payload
-    if (spec.is_json and payload is spec.payload) or is_json(payload):
+    if (spec.is_json and view.payload is None) or is_json(payload):
         found.payload = Raw(payload)
     else:
         found.payload_base64 = b64encode(payload).decode()
