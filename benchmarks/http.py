@@ -32,6 +32,8 @@ APART = "--apart"
 READY_S = 30.0
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
+CONNECTIONS = 24
+"""Callers that take turns to enqueue, lease and ack a batch: as many as fill a commit."""
 CYCLES_FLOOR, CYCLES_GOAL = 12_000, 20_000
 SINGLES_FLOOR = 4_000
 PGQUEUER_FLOOR, CELERY_FLOOR = 4, 20
@@ -157,14 +159,14 @@ class Bench:
 
     def _cycles(self) -> list[Cycles]:
         """Both set-ups, as the peers have several."""
-        return [self._cycle("together", 8), self._cycle("apart", 12, APART)]
+        return [self._cycle("together"), self._cycle("apart", APART)]
 
-    def _cycle(self, set_up: str, connections: int, *options: str) -> Cycles:
+    def _cycle(self, set_up: str, *options: str) -> Cycles:
         with self._server(*options) as server:
             self._ask("cycle", server, self.sizes.warmup_s, queue="warmup")
             before_s = cpu_s(server.pid)
             report = self._ask(
-                "cycle", server, self.sizes.cycles_s, connections=connections
+                "cycle", server, self.sizes.cycles_s, connections=CONNECTIONS
             )
             server_s = cpu_s(server.pid) - before_s
         jobs = max(1, report["acked"])
@@ -177,9 +179,8 @@ class Bench:
     ) -> list[Figure]:
         sizes = self.sizes
         how = (
-            f"8 connections, or 12 where the owner is apart, batches of 100, 200-byte "
-            f"payloads, best of {sizes.rounds} x {sizes.cycles_s:g} s of each; goal "
-            f"{CYCLES_GOAL:,}"
+            f"{CONNECTIONS} connections, batches of 100, 200-byte payloads, best of "
+            f"{sizes.rounds} x {sizes.cycles_s:g} s of each; goal {CYCLES_GOAL:,}"
         )
         rates = ", ".join(f"{one.set_up} {one.jobs_per_s:,.0f}" for one in all_)
         notes = [how, f"all runs: {rates}", _percentiles(best.report), self.client.note]
