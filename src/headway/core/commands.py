@@ -222,6 +222,8 @@ class Verdict(StrEnum):
     START = "start"
     LATER = "later"
     REFUSE = "refuse"
+    FAILED = "failed"
+    """There is none: the throttler raised, was too slow or is gone."""
 
 
 class Judge(msgspec.Struct, eq=False):
@@ -230,7 +232,8 @@ class Judge(msgspec.Struct, eq=False):
     seq: int
     verdict: Verdict
     at_ms: int = 0
-    """For LATER: when to ask again."""
+    """For LATER: when to ask again. A FAILED that has one is put off until then where
+    the queue fails closed, and makes room for those behind it."""
     text: str = ""
 
 

@@ -84,7 +84,7 @@ class Dispatch:
         if turn.parked_on is job:
             turn.parked_on = None
             is_head = True
-            queue.asked.pop(job.seq, None)
+            queue.ask_no_more(job)
         if is_head:
             self.parking.reconsider(turn, now_ms)
             turn.seat_at(turn.strand.now(now_ms))

@@ -227,8 +227,18 @@ def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
         else:
             _forget(book, row[3], now_ms)
     keep_rows(turn, kept)
+    _ask_anew(turn, now_ms)
     if turn.count == 0:
         _read_later(book, turn)
+
+
+def _ask_anew(turn: Turn, now_ms: int) -> None:
+    """A job that others have overtaken left with the rest, and its turn must not wait
+    for a verdict on it: the one that is read back is another object."""
+    asked = turn.parked_on
+    if isinstance(asked, Job) and asked.turn is not turn:
+        turn.strand.lane.queue.ask_no_more(asked)
+        turn.unpark(now_ms)
 
 
 def _drop_beyond(book: Book, turn: Turn, now_ms: int) -> None:
@@ -284,6 +294,7 @@ def _begin_anew(book: Book, queue: Queue, now_ms: int) -> None:
     for turn in turns:
         turn.cut = turn.beyond = None
         keep_rows(turn, [row for row in rows_of(turn) if row[3].turn is turn])
+        _ask_anew(turn, now_ms)
         turn.seat_at(turn.strand.now(now_ms))
         if turn.count == 0:
             queue.drop_turn(turn)

@@ -96,7 +96,9 @@ class Queue:
         self.shape_met = self.rules.shape
         """The shape of the rules that parked turns know of."""
         self.asked: dict[int, Job] = {}
-        """Jobs about which the throttler was asked."""
+        """Jobs about which the throttler was asked..."""
+        self.unheard: dict[int, str] = {}
+        """...and what it gave in place of a verdict on them, where it failed."""
         self.replies = ReplyBook(config.name, shared)
         self.keys = KeyBook()
         self.ready = 0
@@ -189,6 +191,11 @@ class Queue:
                 if tenancy is not None:
                     tenancy.rule = rule
         return rule
+
+    def ask_no_more(self, job: Job) -> None:
+        """The throttler has spoken on the job, or the job has gone elsewhere."""
+        self.asked.pop(job.seq, None)
+        self.unheard.pop(job.seq, None)
 
     def drop_turn(self, turn: Turn) -> None:
         """Empty turns go in the order in which they emptied, two for one."""
