@@ -16,6 +16,7 @@ from headway.core.commands import (
     BulkPage,
     Changed,
     Command,
+    Configure,
     Enqueue,
     Extend,
     Granted,
@@ -39,6 +40,7 @@ from headway.runtime.reading import Reading
 from headway.runtime.recovery import recover
 from headway.runtime.results import Ended, EndWatch, Results, Watch
 from headway.runtime.retention import Retention
+from headway.runtime.running import Tallies, Tally
 from headway.runtime.staffing import advise
 from headway.runtime.urgency import Hint, Urgency, look_at_urgency
 from headway.runtime.views import (
@@ -109,8 +111,14 @@ class Owner:
         store: Store,
         bounds: Bounds | None = None,
         retention: Retention | None = None,
+        throttled: frozenset[str] | None = None,
     ) -> None:
+        """`throttled` are the queues whose throttler somebody is there to ask; with None
+        that is left to their configuration, for those who bring verdicts themselves.
+        """
         self._store = store
+        self._throttled = throttled
+        self._tallies: Tallies | None = None
         self._retention = retention
         self._bounds = bounds or Bounds()
         self.partition = Partition()
@@ -191,7 +199,32 @@ class Owner:
         self._bulks = Bulks(self.partition.book, self._store)
         self._lister = Lister(self.partition.book, self._store)
         self._results = Results(self.partition.book, self._store)
+        if self._throttled is not None:
+            self._throttle(self._throttled, now_ms)
         return clock
+
+    def tally_of(self, queue: str) -> Tally:
+        """What runs, for the throttler of a queue."""
+        assert self._tallies is not None
+        return self._tallies.of[queue]
+
+    def _throttle(self, throttled: frozenset[str], now_ms: int) -> None:
+        """A queue has a throttler if there is one now, whatever the last owner had."""
+        book = self.partition.book
+        configs = [queue.rules.config for queue in book.queues.values()]
+        wrong = [x for x in configs if x.has_throttler != (x.name in throttled)]
+        if wrong:
+            self._decide([self._imposed(Configure(x)) for x in wrong], now_ms, [])
+        if throttled:
+            self._tallies = Tallies(book, throttled)
+
+    def _imposed(self, command: Configure) -> Configure:
+        """Who has a throttler is the operator's to say, and not whoever configures."""
+        config, throttled = command.config, self._throttled
+        if throttled is not None and config.has_throttler != (config.name in throttled):
+            is_on = config.name in throttled
+            command.config = msgspec.structs.replace(config, has_throttler=is_on)
+        return command
 
     def _step(self, asks: Sequence[Ask], now_ms: int) -> Answers:
         commands: list[Command] = []
@@ -213,6 +246,8 @@ class Owner:
                     others.append(ask)
                 case Purge():
                     commands.append(self._bulks.for_purge(ask))
+                case Configure():
+                    commands.append(self._imposed(ask))
                 case Inbound():
                     commands += self._arrivals.add(ask)
                 case Follow():
@@ -312,6 +347,8 @@ class Owner:
         if decision.results:
             results.written(until_ms for _, until_ms, _ in decision.results)
         meter.decided(decision, partition.now_ms)
+        if self._tallies is not None:
+            self._tallies.follow(decision.jobs.values())
         if arrivals:
             answers += arrivals.told()
         for command, answer in decision.answers:
