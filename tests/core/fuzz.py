@@ -317,9 +317,16 @@ def _judge(fuzz: Fuzz, one: int, two: int) -> None:
     draw = Draw(two)
     asked = fuzz.asked
     is_asked = bool(asked) and not draw.chance(6)
-    seq = asked.pop(one % len(asked)).seq if is_asked else _seq(fuzz, one)
-    verdict = (Verdict.START, Verdict.START, Verdict.LATER, Verdict.REFUSE)
-    fuzz.send(Judge(seq, verdict[draw.pick(4)], fuzz.now_ms + 1_000, "says so"))
+    job = asked.pop(one % len(asked)) if is_asked else None
+    seq = _seq(fuzz, one) if job is None else job.seq
+    verdict = (Verdict.START, Verdict.START, Verdict.LATER, Verdict.REFUSE)[draw.pick(4)]
+    at_ms = fuzz.now_ms + 1_000
+    if draw.chance(4):
+        verdict, at_ms = Verdict.FAILED, at_ms * draw.pick(2)
+        if job is not None and not at_ms:
+            # Whoever was not answered asks again.
+            asked.append(job)
+    fuzz.send(Judge(seq, verdict, at_ms, "says so"))
 
 
 def _schedule(fuzz: Fuzz, one: int, two: int) -> None:

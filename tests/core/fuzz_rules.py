@@ -2,6 +2,7 @@
 
 from headway.core.config import (
     Concurrency,
+    FailMode,
     FairBy,
     Limit,
     Order,
@@ -97,6 +98,7 @@ def config_of(name: str, number: int) -> QueueConfig:
         idempotency_window_ms=(3_600_000, 1_000)[draw.pick(2)],
         early_reply_ms=(86_400_000, 1_000)[draw.pick(2)],
         early_replies_max=(100, 1)[draw.pick(2)],
+        throttler_fails=(FailMode.CLOSED, FailMode.OPEN)[draw.pick(2)],
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final, get_args
 
 import msgspec
 
+from headway.core import defaults
 from headway.core.bounds import Bounds
 from headway.core.commands import (
     Ack,
@@ -235,6 +236,8 @@ class Owner:
         for ask in asks:
             if type(ask) in _COMMON:
                 # Nearly all of them, and looked up in no longer row of kinds.
+                if self._tallies is not None and isinstance(ask, Lease):
+                    self._give_time(ask)
                 commands.append(ask)  # type: ignore[arg-type]
                 continue
             match ask:
@@ -273,6 +276,18 @@ class Owner:
         for watch in watches:
             answers += self._results.heard(watch, self.partition.now_ms)
         return answers
+
+    def _give_time(self, lease: Lease) -> None:
+        """Whoever can't wait would never get a job that must be asked about first."""
+        if lease.wait_ms or lease.wait_until_ms:
+            return
+        queues = self.partition.book.queues
+        assert self._tallies is not None
+        for name in self._tallies.of:
+            is_wanted = lease.queues is None or name in lease.queues
+            if is_wanted and name in queues and queues[name].ready:
+                lease.wait_ms = defaults.THROTTLER_TIMEOUT_MS
+                return
 
     def _follow(self, ask: Follow) -> Reply:
         try:

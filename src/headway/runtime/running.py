@@ -28,7 +28,8 @@ class Tally:
         for job in book.jobs.values():
             if job.queue == queue:
                 self.look(job)
-        self.touch(name for name, other in book.queues.items() if other.leased)
+        others = book.queues.items()
+        self.touch(name for name, other in others if other.leased or other.waiting)
 
     def look(self, job: Job) -> None:
         """The job may run now, or not any more."""

@@ -78,7 +78,7 @@ def try_out(throttling: Throttling) -> None:
                 raise BadValue("throttler", place, str(lost)) from lost
     finally:
         for _, child in trials:
-            child.kill()
+            child.close()
 
 
 def throttling_of(
@@ -155,6 +155,12 @@ class Throttler:
         self._thread.join()
 
     def _run(self) -> None:
+        try:
+            self._serve_all()
+        finally:
+            self._drop()
+
+    def _serve_all(self) -> None:
         while (taken := self._batches.get()) is not None:
             asked, batch = taken
             left = list(reversed(asked))
@@ -201,9 +207,14 @@ class Throttler:
         child.load()
         return child
 
-    def _lost(self, lost: Lost) -> None:
+    def _drop(self) -> None:
         with self._turn:
-            self._child = None
+            child, self._child = self._child, None
+        if child is not None:
+            child.close()
+
+    def _lost(self, lost: Lost) -> None:
+        self._drop()
         pause_s = min(AGAIN_S * 2**self._deaths, AGAIN_MAX_S)
         self._deaths = min(self._deaths + 1, 16)
         self._up_s = time.monotonic() + pause_s

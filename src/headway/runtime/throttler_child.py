@@ -87,9 +87,15 @@ class Child:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        # Whoever waits for a verdict is woken by that; only they may close it.
+        # Whoever waits for a verdict is woken by that.
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Only by the one who asks it: nobody waits for a verdict any more."""
+        self.kill()
+        self._socket.close()
+        self._listening.join()
 
     def _send(self, message: msgspec.Struct, until_s: float) -> None:
         try:
