@@ -319,7 +319,9 @@ def _judge(fuzz: Fuzz, one: int, two: int) -> None:
     is_asked = bool(asked) and not draw.chance(6)
     job = asked.pop(one % len(asked)) if is_asked else None
     seq = _seq(fuzz, one) if job is None else job.seq
-    verdict = (Verdict.START, Verdict.START, Verdict.LATER, Verdict.REFUSE)[draw.pick(4)]
+    verdict = (Verdict.START, Verdict.START, Verdict.LATER, Verdict.REFUSE)[
+        draw.pick(4)
+    ]
     at_ms = fuzz.now_ms + 1_000
     if draw.chance(4):
         verdict, at_ms = Verdict.FAILED, at_ms * draw.pick(2)

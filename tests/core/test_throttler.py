@@ -4,6 +4,7 @@ import pytest
 
 from headway.core.commands import Ack, Cancel, Changed, Judge, Lease, Verdict
 from headway.core.config import Concurrency, FailMode, QueueConfig
+from headway.core.defaults import VERDICT_MS
 from headway.core.errors import BadValue
 from headway.core.spec import JobSpec
 from headway.core.states import JobState
@@ -80,6 +81,19 @@ def test_a_start_that_can_not_be_used_yet_is_not_asked_for_again() -> None:
     machine.ask(Ack([running]))
     assert len(machine.starts()) == 1
     assert len(machine.asked) == 2
+
+
+def test_a_start_that_was_not_used_for_long_is_asked_for_again() -> None:
+    machine = Machine(CLOSED)
+    machine.put("q", JobSpec())
+    assert machine.starts() == []
+    machine.ask(Judge(1, Verdict.START))
+    machine.pass_ms(VERDICT_MS)
+    assert machine.starts() == []
+    assert [job.seq for job in machine.asked] == [1, 1]
+    machine.ask(Judge(1, Verdict.START))
+    machine.pass_ms(VERDICT_MS - 1)
+    assert machine.starts() == [1]
 
 
 def test_a_job_that_is_put_off_beyond_its_lifetime_expires_in_time() -> None:

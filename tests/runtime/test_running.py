@@ -126,7 +126,7 @@ class Story:
 
 def _counts(job: Job) -> bool:
     is_going_on = job.state is JobState.READY and bool(
-        job.is_cleared or job.timeout_left_ms
+        job.cleared_ms or job.timeout_left_ms
     )
     is_running = job.state in (JobState.LEASED, JobState.WAITING)
     return not job.is_critical and (is_running or is_going_on)

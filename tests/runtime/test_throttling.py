@@ -35,7 +35,9 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
     """Opens the same file with a throttler, once or again."""
     queues: list[Headway] = []
 
-    def make(name: str = "by_kind", *, timeout: str = "30s", **rules: object) -> Headway:
+    def make(
+        name: str = "by_kind", *, timeout: str = "30s", **rules: object
+    ) -> Headway:
         while queues:
             queues.pop().close()
         places = {"q": f"{HERE}:{name}"} if name else None
@@ -99,7 +101,9 @@ def test_closed_a_job_waits_while_its_throttler_raises(
     put(queue, "behind", tenant="raise")
     with ThreadPoolExecutor() as threads:
         asked = threads.submit(queue.lease, "q", most=1, wait=WAIT)
-        text = "the throttler of its queue has no verdict on it: ValueError: there is no"
+        text = (
+            "the throttler of its queue has no verdict on it: ValueError: there is no"
+        )
         until(lambda: text in texts(queue, 1) or "throttler failed" in texts(queue, 1))
         (tmp_path / "good").touch()
         (first,) = asked.result(PATIENCE_S)
@@ -164,7 +168,9 @@ def test_what_runs_is_never_older_than_its_own_verdicts(opened: Opened) -> None:
     """A flood: a job of each of 150 tenants, of which three may run at once."""
     queue = opened("at_most_three")
     specs = [
-        headway.spec(b"", tenant=f"t{n}", kind=f"k{n % 3}", labels={"region": f"{n % 5}"})
+        headway.spec(
+            b"", tenant=f"t{n}", kind=f"k{n % 3}", labels={"region": f"{n % 5}"}
+        )
         for n in range(150)
     ]
     queue.enqueue_many("q", specs)

@@ -227,6 +227,8 @@ def print_queue(found: dict[str, Any]) -> None:
     """A queue with all its tables."""
     heading(found["name"] + (f": {held(found)}" if held(found) else ""))
     say(", ".join(f"{found['counts'][name]:,} {name}" for name in COUNTS))
+    if found.get("has_throttler"):
+        say("a throttler is asked before its jobs start")
     if found["lanes"]:
         print_table(
             ("lane", "ready#", "due", "next to start by", "starts#"),

@@ -23,6 +23,7 @@ IDEMPOTENCY_KEYS_MAX: Final = 1_000_000
 EARLY_REPLY_MS: Final = DAY_MS
 EARLY_REPLIES_MAX: Final = 10_000
 THROTTLER_TIMEOUT_MS: Final = SECOND_MS
+VERDICT_MS: Final = 10 * SECOND_MS
 FULL_WAIT_MS: Final = 5 * SECOND_MS
 """How long an enqueue is held back by a full queue whose rules say so."""
 FULL_WAITERS_MAX: Final = 100

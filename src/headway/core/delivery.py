@@ -6,7 +6,7 @@
     window open? ─ no ─▶ CLOSED       the strand is held until it opens
     tenant running? ─ no ─▶ PAUSED    the turn waits for its tenant
     exempt from limits? ─ yes ─▶ START
-    throttler heard? ─ no ─▶ ASK      the turn waits for the verdict
+    throttler heard of late? ─ no ─▶ ASK      the turn waits for the verdict
     units free? ─ no ─▶ LIMITED       the queue or the turn parks on that gauge
     within its share? ─ no ─▶ OVER    the turn goes behind those who are
     ─▶ START
@@ -69,7 +69,7 @@ def check(
         return Delivery.PAUSED
     if lane.is_exempt:
         return START
-    if rules.has_throttler and not job.is_cleared:
+    if rules.has_throttler and job.cleared_ms <= now_ms:
         return Delivery.ASK
     limited = _limited(turn, job.cost, now_ms)
     if limited is not None:

@@ -168,9 +168,13 @@ def _unheard(
 
 
 def _clear(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
-    """It may start as far as the throttler goes, and is not asked about again."""
+    """It may start as far as the throttler goes, and is not asked about for a while.
+
+    Not for ever: what it was let start by may be long past, and units that it does not
+    use because it is paused would be kept from everybody else.
+    """
     queue.ask_no_more(job)
-    job.is_cleared = True
+    job.cleared_ms = now_ms + defaults.VERDICT_MS
     book.dispatch.parking.verdict(job, now_ms)
 
 
@@ -178,7 +182,7 @@ def _put_off(book: Book, queue: Queue, job: Job, at_ms: int, now_ms: int) -> Non
     if at_ms > defaults.TIME_MAX_MS:
         raise BadValue("at_ms", at_ms, "must be before the year 10000")
     book.dispatch.remove(queue, job, now_ms)
-    job.is_cleared = False
+    job.cleared_ms = 0
     _, unstarted_ms = life.told_end(job)
     job.run_at_ms = max(at_ms, now_ms + 1)
     job.started_ms = 0

@@ -15,6 +15,7 @@ from headway.core.commands import Judge, Verdict
 from headway.core.job import Job
 from headway.core.limits import Gauge, RateGauge
 from headway.core.queue import Queue
+from headway.core.states import READY
 from headway.runtime.owner import Owner
 from headway.runtime.running import Tally
 from headway.runtime.throttler import Answered, Asked, Throttler, Throttling
@@ -30,6 +31,7 @@ class Bench:
 
     def __init__(self, owner: Owner, tally: Tally, throttler: Throttler) -> None:
         self._meter = owner.meter
+        self._jobs = owner.partition.book.jobs
         self._tally = tally
         self._throttler = throttler
         self.waiting: dict[int, Job] = {}
@@ -40,6 +42,8 @@ class Bench:
         self._failed: dict[int, Job] = {}
         self._failures: dict[int, int] = {}
         """How often there was no verdict on it, of jobs that still wait for one."""
+        self._cleared: deque[Job] = deque()
+        """Those that were let start and did not at once, in the order of their time."""
 
     def next_ms(self) -> int | None:
         """When somebody is to be asked again."""
@@ -51,8 +55,15 @@ class Bench:
         seq = judge.seq
         job = self._asked.pop(seq)
         self._count(queue.name, answered)
-        # A job that was told to start counts from now on, even if it can't yet.
-        self._tally.look(job)
+        # A job that was told to start counts from now on, even if it can't yet. It may
+        # have left memory and come back as another object by now.
+        here = self._jobs.get(seq)
+        if here is None:
+            self._tally.drop(job)
+        else:
+            self._tally.look(here)
+            if here.state is READY and here.cleared_ms:
+                self._cleared.append(here)
         if judge.verdict is Verdict.FAILED and queue.asked.get(seq) is job:
             if answered.error:
                 self._failures[seq] = self._failures.get(seq, 0) + 1
@@ -70,10 +81,23 @@ class Bench:
             job = self._failed.pop(seq, None)
             if job is not None:
                 self.waiting.setdefault(seq, job)
+        self._end_starts(now_ms)
         if self.waiting:
             asked = self._batch(queue, now_ms)
             if asked:
                 self._throttler.ask(asked, self._tally.take())
+
+    def _end_starts(self, now_ms: int) -> None:
+        """What was let start a while ago and did not start counts no more."""
+        while self._cleared and self._cleared[0].cleared_ms <= now_ms:
+            job = self._cleared.popleft()
+            here = self._jobs.get(job.seq)
+            if here is None or (
+                here.state is READY
+                and here.cleared_ms <= now_ms
+                and not here.timeout_left_ms
+            ):
+                self._tally.drop(job)
 
     def _batch(self, queue: Queue, now_ms: int) -> list[Asked]:
         batch: list[Asked] = []

@@ -38,10 +38,17 @@ class Tally:
             return
         if keys is None:
             keys = self._counted[job.seq] = keys_of(job)
-            more = 1
+            self._add(keys, 1)
         else:
-            del self._counted[job.seq]
-            more = -1
+            self.drop(job)
+
+    def drop(self, job: Job) -> None:
+        """It does not run."""
+        keys = self._counted.pop(job.seq, None)
+        if keys is not None:
+            self._add(keys, -1)
+
+    def _add(self, keys: tuple[Key, ...], more: int) -> None:
         for key in keys:
             self._changed[key] = None
             count = self._counts.get(key, 0) + more
@@ -55,7 +62,7 @@ class Tally:
 
         What its throttler makes of it is told there as soon as it is known here.
         """
-        self.look(job)
+        self.drop(job)
         for key in keys_of(job):
             self._changed[key] = None
 
@@ -83,7 +90,7 @@ def runs(job: Job) -> bool:
     if job.is_critical:
         return False
     if state is READY:
-        return job.is_cleared or job.timeout_left_ms != 0
+        return bool(job.cleared_ms or job.timeout_left_ms)
     return state is LEASED or state is WAITING
 
 

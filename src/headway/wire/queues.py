@@ -134,6 +134,8 @@ class QueueShown(msgspec.Struct):
     rules: QueueRules
     lanes: list[LaneShown]
     limits: list[LimitShown]
+    has_throttler: bool = False
+    """Code of the operator's is asked before its jobs start."""
 
 
 class QueuePage(msgspec.Struct):
