@@ -120,9 +120,7 @@ def serve(
     private_key: Path | None,
     allow_host: tuple[str, ...],
     log_level: str,
-    throttlers: tuple[tuple[str, str], ...],
-    throttler_timeout: int,
-    **cluster: Any,
+    **others: Any,
 ) -> None:
     """Serve the queue over HTTP.
 
@@ -151,8 +149,10 @@ def serve(
             private_key=private_key,
             hosts=allow_host,
             log_level=log_level,
-            throttling=_throttling(throttlers, throttler_timeout),
-            member=_member(**cluster),
+            throttling=_throttling(
+                others.pop("throttlers"), others.pop("throttler_timeout")
+            ),
+            member=_member(**others),
             **values,  # type: ignore[arg-type]
         )
         try:

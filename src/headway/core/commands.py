@@ -222,8 +222,7 @@ class Verdict(StrEnum):
     START = "start"
     LATER = "later"
     REFUSE = "refuse"
-    FAILED = "failed"
-    """There is none: the throttler raised, was too slow or is gone."""
+    FAILED = "failed"  # there is none
 
 
 class Judge(msgspec.Struct, eq=False):
@@ -232,8 +231,7 @@ class Judge(msgspec.Struct, eq=False):
     seq: int
     verdict: Verdict
     at_ms: int = 0
-    """For LATER: when to ask again. A FAILED that has one is put off until then where
-    the queue fails closed, and makes room for those behind it."""
+    """For LATER: when to ask again; for FAILED: the same, so that others have a turn."""
     text: str = ""
 
 

@@ -14,7 +14,7 @@ from headway.core.bounds import Bounds
 from headway.core.commands import Decision, Enqueue, Fetched, Group
 from headway.core.job import Job
 from headway.core.lane import Cold, Lane, read_anew
-from headway.core.queue import Queue
+from headway.core.queue import Queue, ask_no_more
 from headway.core.restore import held_so_far
 from headway.core.rules import Rules
 from headway.core.states import DEAD, READY, SCHEDULED
@@ -237,7 +237,7 @@ def _ask_anew(turn: Turn, now_ms: int) -> None:
     for a verdict on it: the one that is read back is another object."""
     asked = turn.parked_on
     if isinstance(asked, Job) and asked.turn is not turn:
-        turn.strand.lane.queue.ask_no_more(asked)
+        ask_no_more(turn.strand.lane.queue, asked)
         turn.unpark(now_ms)
 
 

@@ -192,11 +192,6 @@ class Queue:
                     tenancy.rule = rule
         return rule
 
-    def ask_no_more(self, job: Job) -> None:
-        """The throttler has spoken on the job, or the job has gone elsewhere."""
-        self.asked.pop(job.seq, None)
-        self.unheard.pop(job.seq, None)
-
     def drop_turn(self, turn: Turn) -> None:
         """Empty turns go in the order in which they emptied, two for one."""
         empties = self._empties
@@ -345,6 +340,12 @@ class Queue:
             return
         if not any(rule.name in lane.tenancies for lane in self.all_lanes()):
             self.rules.forget_tenant(rule)
+
+
+def ask_no_more(queue: Queue, job: Job) -> None:
+    """The throttler has spoken on the job, or the job has gone elsewhere."""
+    queue.asked.pop(job.seq, None)
+    queue.unheard.pop(job.seq, None)
 
 
 def _urgency(tier: LaneTier) -> tuple[int, int, int]:

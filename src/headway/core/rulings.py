@@ -23,7 +23,7 @@ from headway.core.gate import BLOCKED, PAUSED
 from headway.core.job import Job
 from headway.core.lane import KIND, TENANT, Strand
 from headway.core.limits import Gauge
-from headway.core.queue import Queue
+from headway.core.queue import Queue, ask_no_more
 from headway.core.spec import JobError
 from headway.core.states import JobState
 
@@ -173,7 +173,7 @@ def _clear(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
     Not for ever: what it was let start by may be long past, and units that it does not
     use because it is paused would be kept from everybody else.
     """
-    queue.ask_no_more(job)
+    ask_no_more(queue, job)
     job.cleared_ms = now_ms + defaults.VERDICT_MS
     book.dispatch.parking.verdict(job, now_ms)
 

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
 
 import msgspec
 
@@ -65,10 +64,6 @@ class ThrottledJob(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     limits: tuple[LimitInUse, ...] = ()
 
 
-def _nothing() -> Mapping[str, int]:
-    return MappingProxyType(Counter())
-
-
 @dataclass(frozen=True)
 class Running:
     """How many jobs run, as far as limits would count them: a view to be read only.
@@ -78,12 +73,12 @@ class Running:
     """
 
     total: int = 0
-    """Of the job's queue; and of those:"""
-    kinds: Mapping[str, int] = field(default_factory=_nothing)
-    tenants: Mapping[str, int] = field(default_factory=_nothing)
+    """Of the job's queue; and of these:"""
+    kinds: Mapping[str, int] = field(default_factory=Counter)
+    tenants: Mapping[str, int] = field(default_factory=Counter)
     labels: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """By the name of a label, and then its value; see `label`."""
-    queues: Mapping[str, int] = field(default_factory=_nothing)
+    queues: Mapping[str, int] = field(default_factory=Counter)
     """By queue, of all that are in the same partition."""
 
     def label(self, name: str, value: str) -> int:
