@@ -25,6 +25,7 @@ def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """What failed is asked again at once."""
     monkeypatch.setattr(throttler, "RETRY_MS", 1)
     monkeypatch.setattr(throttler, "AGAIN_S", 0.001)
+    monkeypatch.setattr(throttler, "AGAIN_MAX_S", 0.01)
 
 
 Opened = Callable[..., Headway]
@@ -36,11 +37,15 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
     queues: list[Headway] = []
 
     def make(
-        name: str = "by_kind", *, timeout: str = "30s", **rules: object
+        name: str = "by_kind",
+        *,
+        place: str = HERE,
+        timeout: str = "30s",
+        **rules: object,
     ) -> Headway:
         while queues:
             queues.pop().close()
-        places = {"q": f"{HERE}:{name}"} if name else None
+        places = {"q": f"{place}:{name}"} if name else None
         queue = headway.open(
             tmp_path / "jobs.db", throttlers=places, throttler_timeout=timeout
         )
@@ -242,6 +247,38 @@ def test_whoever_configures_a_queue_can_neither_give_nor_take_a_throttler(
     put(queue, "refuse")
     assert queue.lease("q", wait="1ms") == []
     until(lambda: queue.counts("q").dead == 1)
+
+
+def test_what_it_prints_without_end_is_read_and_not_logged(
+    opened: Opened, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = opened()
+    put(queue, "flood")
+    assert started(queue, 1) == ["flood"]
+    opened("")
+    lines = [x for x in caplog.records if x.getMessage().endswith("a line of many")]
+    assert 1 <= len(lines) <= throttler.LOG_MAX
+
+
+def test_a_module_that_is_gone_is_no_fault_of_a_job(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loaded once at the start; what is started again may find it gone."""
+    module = tmp_path / "vanishing.py"
+    module.write_text(f"from {HERE} import by_kind\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    queue = opened("by_kind", place="vanishing")
+    put(queue, "exit", tenant="t")
+    assert queue.lease("q", wait="1ms") == []
+    until(lambda: "status 7" in texts(queue, 1))
+    module.unlink()
+    put(queue, "start", tenant="other")
+    assert queue.lease("q", wait="1ms") == []
+    until(lambda: "there is no module vanishing" in texts(queue, 2))
+    until(lambda: queue.measure().throttlers[0].errors.get("not loaded", 0) > 8)
+    assert queue.counts("q").scheduled <= 1  # what it ended on may be put off
+    module.write_text(f"from {HERE} import by_kind\n")
+    assert started(queue, 1) == ["start"]
 
 
 def test_a_process_ends_with_its_owner(opened: Opened, tmp_path: Path) -> None:

@@ -35,6 +35,9 @@ def by_kind(job: ThrottledJob, running: Running) -> Verdict | Any:
             (folder / "pid").write_text(str(os.getpid()))
             while True:
                 signal.pause()
+        case "flood":
+            os.write(1, b"a line of many\n" * 100_000)
+            return Start()
         case "gate":
             folder = Path(job.payload.decode())
             os.mkfifo(folder / "asked")

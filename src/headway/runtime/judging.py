@@ -65,7 +65,7 @@ class Bench:
             if here.state is READY and here.cleared_ms:
                 self._cleared.append(here)
         if judge.verdict is Verdict.FAILED and queue.asked.get(seq) is job:
-            if answered.error:
+            if answered.is_own:
                 self._failures[seq] = self._failures.get(seq, 0) + 1
             self._failed[seq] = job
             heappush(self._again, (now_ms + answered.again_ms, seq))

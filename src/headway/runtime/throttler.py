@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from queue import SimpleQueue
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -13,7 +13,7 @@ from headway.core import defaults
 from headway.core.commands import Judge, Verdict
 from headway.core.durations import parse_ms
 from headway.core.errors import BadValue
-from headway.runtime.throttler_child import Child, Lost
+from headway.runtime.throttler_child import ENDED, NOT_LOADED, Child, Lost
 from headway.throttling import ThrottledJob
 from headway.throttling.loading import NoThrottler, check_place
 from headway.throttling.messages import Batch, Key, Told
@@ -67,7 +67,7 @@ def try_out(throttling: Throttling) -> None:
     So a wrong name is told to whoever gives it, and not to a log hours later.
     """
     trials = [
-        (place, Child(queue, place, lambda line: None))
+        (place, Child(queue, place, lambda line: False))
         for queue, place in throttling.places.items()
     ]
     try:
@@ -107,7 +107,9 @@ class Answered(msgspec.Struct, frozen=True):
 
     judge: Judge
     error: str = ""
-    """Where there is no verdict, and it was this job's: why."""
+    """Why there is no verdict; of a batch it is told once."""
+    is_own: bool = False
+    """It failed on this very job, and not before or after it."""
     again_ms: int = 0
     """Where there is no verdict: after how long it is to be asked again."""
 
@@ -133,8 +135,8 @@ class Throttler:
         self._up_s = 0.0
         """Not before this another process is started."""
         self._why = ""
-        self._logged: list[float] = []
-        self._unlogged = 0
+        self._errors = Seldom()
+        self._lines = Seldom()
         self._thread = threading.Thread(
             target=self._run, name=f"headway-throttler-{queue}", daemon=True
         )
@@ -169,6 +171,10 @@ class Throttler:
             except Lost as lost:
                 self._lost(lost)
                 self._fail(left, lost.error, str(lost))
+            except Exception as error:
+                # Whatever it is: nobody may wait for an answer that never comes.
+                self._lost(Lost(ENDED, f"it can't be asked: {type(error).__name__}"))
+                self._fail(left, ENDED, self._why)
             if self._is_closed:
                 return
 
@@ -196,14 +202,19 @@ class Throttler:
             if told.verdict:
                 self._tell(Answered(_judge(one.job, told)))
             else:
-                self._say("throttler failed", told.error, told.error)
+                self._failed("throttler failed", told.error, told.error)
                 self._tell(self._unheard(one, "raised", told.text))
 
     def _start(self) -> Child | None:
         with self._turn:
             if self._is_closed:
                 return None
-            self._child = child = Child(self._queue, self._place, self._printed)
+            try:
+                child = Child(self._queue, self._place, self._printed)
+            except OSError as error:
+                text = f"its process can't be started: {error}"
+                raise Lost(NOT_LOADED, text) from error
+            self._child = child
         child.load()
         return child
 
@@ -220,16 +231,18 @@ class Throttler:
         self._up_s = time.monotonic() + pause_s
         self._why = str(lost)
         if not self._is_closed:
-            self._say("throttler lost", str(lost), lost.error)
+            self._failed("throttler lost", str(lost), lost.error)
 
     def _fail(self, left: list[Asked], error: str, text: str) -> None:
         """Nobody answers for these. It is laid to the one that was under way, if any."""
-        if left and error:
+        if left and error not in ("", NOT_LOADED):
             self._tell(self._unheard(left.pop(), error, text))
+            error = ""
         wait_ms = max(1, round((self._up_s - time.monotonic()) * 1_000))
         for one in reversed(left):
             judge = Judge(one.job.seq, Verdict.FAILED, text=text)
-            self._tell(Answered(judge, again_ms=wait_ms))
+            self._tell(Answered(judge, error, again_ms=wait_ms))
+            error = ""
         left.clear()
 
     def _unheard(self, one: Asked, error: str, text: str) -> Answered:
@@ -238,29 +251,45 @@ class Throttler:
         again_ms = min(RETRY_MS * 2 ** min(one.failures, 16), RETRY_MAX_MS)
         if failures >= STUBBORN:
             judge.at_ms = one.job.now_ms + RETRY_MAX_MS
-        return Answered(judge, error, again_ms)
+        return Answered(judge, error, is_own=True, again_ms=again_ms)
 
-    def _printed(self, line: str) -> None:
-        if line:
-            self._say("throttler output", line, "", text=line)
+    def _printed(self, line: str) -> bool:
+        """Whether more of it will be heard."""
+        if line and self._lines.may_say():
+            self._say(self._lines, "throttler output", line, text=line)
+        return self._lines.left > 0
 
-    def _say(self, event: str, what: str, error: str, **fields: Any) -> None:
-        """A line for the log, if there were not too many of late."""
-        now_s = time.monotonic()
-        self._logged = [at_s for at_s in self._logged if at_s > now_s - LOG_S]
-        if len(self._logged) >= LOG_MAX:
-            self._unlogged += 1
-            return
-        self._logged.append(now_s)
+    def _failed(self, event: str, what: str, error: str) -> None:
+        if self._errors.may_say():
+            self._say(self._errors, event, what, error=error)
+
+    def _say(self, seldom: "Seldom", event: str, what: str, **fields: object) -> None:
         fields |= {"event": event, "queue": self._queue}
-        if error:
-            fields["error"] = error
-        if self._unlogged:
-            fields["left_out"] = self._unlogged
-            self._unlogged = 0
-        log.warning(
-            "the throttler of %r: %s", self._queue, what, extra={"fields": fields}
-        )
+        if seldom.left_out:
+            fields["left_out"] = seldom.left_out
+            seldom.left_out = 0
+        extra = {"fields": fields}
+        log.warning("the throttler of %r: %s", self._queue, what, extra=extra)
+
+
+class Seldom:
+    """Lines for the log, of which there may be some in some seconds."""
+
+    def __init__(self) -> None:
+        self.left = LOG_MAX
+        self.left_out = 0
+        self._since_s = time.monotonic()
+
+    def may_say(self) -> bool:
+        now_s = time.monotonic()
+        if now_s >= self._since_s + LOG_S:
+            self._since_s = now_s
+            self.left = LOG_MAX
+        if self.left == 0:
+            self.left_out += 1
+            return False
+        self.left -= 1
+        return True
 
 
 def _judge(job: ThrottledJob, told: Told) -> Judge:

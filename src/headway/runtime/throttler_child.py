@@ -19,6 +19,13 @@ LOAD_S: Final = 30.0
 """How long its module may take to be imported."""
 RECEIVED: Final = 1 << 16
 LINE_MAX: Final = 1_000
+PRINTED: Final = 1 << 16
+DROP_S: Final = 0.01
+"""Where it prints more than anybody wants to hear, the rest of so much is dropped, with a
+pause: to read it must not take the time of those who decide."""
+ENDED: Final = "ended"
+NOT_LOADED: Final = "not loaded"
+TOO_SLOW: Final = "too slow"
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -34,25 +41,22 @@ class Lost(Exception):
 class Child:
     """One process; whatever goes wrong with it, it is killed and Lost is raised."""
 
-    def __init__(self, queue: str, place: str, heard: Callable[[str], None]) -> None:
-        """`heard` gets the lines that it prints, in a thread of their own."""
+    def __init__(self, queue: str, place: str, heard: Callable[[str], bool]) -> None:
+        """`heard` gets the lines that it prints, in a thread of their own, and says
+        whether it wants more of them.
+        """
         self._frames = Frames()
-        try:
-            self._socket, theirs = socket.socketpair()
-            with theirs:
-                # In a session of its own: a Ctrl-C at the terminal is for the server.
-                self._process = subprocess.Popen(  # noqa: S603  # our own program
-                    (sys.executable, "-m", "headway.throttling", queue, place),
-                    stdin=theirs.fileno(),
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    env={**os.environ, "PYTHONUNBUFFERED": "1"},
-                    start_new_session=True,
-                )
-        except OSError as error:
-            raise Lost(
-                "not loaded", f"its process can't be started: {error}"
-            ) from error
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            # In a session of its own: a Ctrl-C at the terminal is for the server.
+            self._process = subprocess.Popen(  # noqa: S603  # our own program
+                (sys.executable, "-m", "headway.throttling", queue, place),
+                stdin=theirs.fileno(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                start_new_session=True,
+            )
         self._turn = threading.Lock()
         self._is_killed = False
         self._listening = threading.Thread(
@@ -64,11 +68,14 @@ class Child:
     def load(self) -> None:
         """Waits until it has imported its function; Lost says why it can't."""
         until_s = time.monotonic() + LOAD_S
-        self._send(Hello([entry for entry in sys.path if entry]), until_s)
-        ready = self._receive(Ready, until_s, "to be imported", LOAD_S)
+        try:
+            self._send(Hello([entry for entry in sys.path if entry]), until_s)
+            ready = self._receive(Ready, until_s, "to be imported", LOAD_S)
+        except Lost as lost:
+            raise Lost(NOT_LOADED, str(lost)) from lost
         if ready.error:
             self.kill()
-            raise Lost("not loaded", ready.error)
+            raise Lost(NOT_LOADED, ready.error)
 
     def ask(self, batch: Batch, limit_s: float) -> None:
         self._send(batch, time.monotonic() + limit_s)
@@ -103,9 +110,7 @@ class Child:
             self._socket.sendall(framed(message))
         except TimeoutError as error:
             self.kill()
-            raise Lost(
-                "too slow", "its process reads nothing; it was killed"
-            ) from error
+            raise Lost(TOO_SLOW, "its process reads nothing; it was killed") from error
         except OSError as error:
             raise self._ended() from error
 
@@ -120,10 +125,10 @@ class Child:
         except TimeoutError as error:
             self.kill()
             text = f"it took longer than {limit_s:g} s {what}; its process was killed"
-            raise Lost("too slow", text) from error
+            raise Lost(TOO_SLOW, text) from error
         except msgspec.MsgspecError as error:
             self.kill()
-            raise Lost("ended", "its process sent what is no verdict") from error
+            raise Lost(ENDED, "its process sent what is no verdict") from error
         except OSError as error:
             raise self._ended() from error
         return message
@@ -135,14 +140,24 @@ class Child:
         code = self._process.poll()
         self.kill()
         if code is None:
-            return Lost("ended", "its process has hung up; it was killed")
+            return Lost(ENDED, "its process has hung up; it was killed")
         if code < 0:
             name = signal.Signals(-code).name
-            return Lost("ended", f"its process was ended by {name}")
-        return Lost("ended", f"its process ended with status {code}")
+            return Lost(ENDED, f"its process was ended by {name}")
+        return Lost(ENDED, f"its process ended with status {code}")
 
-    def _listen(self, heard: Callable[[str], None]) -> None:
+    def _listen(self, heard: Callable[[str], bool]) -> None:
         assert self._process.stdout is not None
+        rest = b""
         with self._process.stdout as stdout:
-            while line := stdout.readline(LINE_MAX):
-                heard(line.decode("utf-8", "replace").rstrip())
+            while more := os.read(stdout.fileno(), PRINTED):
+                *lines, rest = (rest + more).split(b"\n")
+                if len(rest) > LINE_MAX:
+                    lines, rest = [*lines, rest], b""
+                if not all(heard(_text(line)) for line in lines):
+                    time.sleep(DROP_S)
+        heard(_text(rest))
+
+
+def _text(line: bytes) -> str:
+    return line[:LINE_MAX].decode("utf-8", "replace").strip()
