@@ -6,7 +6,7 @@
     window open? ─ no ─▶ CLOSED       the strand is held until it opens
     tenant running? ─ no ─▶ PAUSED    the turn waits for its tenant
     exempt from limits? ─ yes ─▶ START
-    throttler heard of late? ─ no ─▶ ASK      the turn waits for the verdict
+    throttler heard? ─ no ─▶ ASK      the turn waits for the verdict
     units free? ─ no ─▶ LIMITED       the queue or the turn parks on that gauge
     within its share? ─ no ─▶ OVER    the turn goes behind those who are
     ─▶ START

@@ -133,6 +133,8 @@ def judge(book: Book, command: Judge, now_ms: int) -> Changed:
     job = book.jobs.get(command.seq)
     if job is None or job.state is not JobState.READY:
         return Changed(0)
+    if command.at_ms > defaults.TIME_MAX_MS:
+        raise BadValue("at_ms", command.at_ms, "must be before the year 10000")
     queue = book.queues[job.queue]
     match command.verdict:
         case Verdict.START:
@@ -179,8 +181,7 @@ def _clear(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
 
 
 def _put_off(book: Book, queue: Queue, job: Job, at_ms: int, now_ms: int) -> None:
-    if at_ms > defaults.TIME_MAX_MS:
-        raise BadValue("at_ms", at_ms, "must be before the year 10000")
+    """It is scheduled, and asked about again when its time has come."""
     book.dispatch.remove(queue, job, now_ms)
     job.cleared_ms = 0
     _, unstarted_ms = life.told_end(job)

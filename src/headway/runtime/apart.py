@@ -30,7 +30,6 @@ READY: Final = "ready"
 END_S: Final = 30.0
 """How long it may take to finish what it has begun."""
 SETTLED_S: Final = 0.5
-_COMMAND: Final = (sys.executable, "-m", "headway.runtime.apart")
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(Throttling).decode
 
@@ -51,7 +50,10 @@ class Apart(Door):
         # In a session of its own: a Ctrl-C at the terminal is for the server, which
         # ends it in time.
         self._child = child = subprocess.Popen(  # noqa: S603  # our own program
-            (*_COMMAND, str(self._path), _encode(self._throttling).decode()),
+            (
+                *(sys.executable, "-m", "headway.runtime.apart", str(self._path)),
+                _encode(self._throttling).decode(),
+            ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -145,4 +147,5 @@ def _error(said: str) -> StoreError:
 
 if __name__ == "__main__":
     _log()
-    sys.exit(own(Path(sys.argv[1]), _decode(sys.argv[2])))
+    _path, *_given = sys.argv[1:]
+    sys.exit(own(Path(_path), _decode(_given[0]) if _given else NONE))

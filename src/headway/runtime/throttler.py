@@ -66,11 +66,11 @@ def try_out(throttling: Throttling) -> None:
 
     So a wrong name is told to whoever gives it, and not to a log hours later.
     """
-    trials = [
-        (place, Child(queue, place, lambda line: False))
-        for queue, place in throttling.places.items()
-    ]
+    trials: list[tuple[str, Child]] = []
     try:
+        # All of them at once: most of the time is Python's own start.
+        for queue, place in throttling.places.items():
+            trials.append((place, Child(queue, place, lambda line: False)))
         for place, child in trials:
             try:
                 child.load()
@@ -137,13 +137,15 @@ class Throttler:
         self._why = ""
         self._errors = Seldom()
         self._lines = Seldom()
-        self._thread = threading.Thread(
-            target=self._run, name=f"headway-throttler-{queue}", daemon=True
-        )
-        self._thread.start()
+        self._thread: threading.Thread | None = None
 
     def ask(self, asked: list[Asked], counts: list[tuple[Key, int]]) -> None:
         """Every job is answered, with a verdict or without."""
+        if self._thread is None:
+            # Not before: of many partitions few may have the queue.
+            name = f"headway-throttler-{self._queue}"
+            self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._thread.start()
         self._batches.put((asked, Batch(counts, [one.job for one in asked])))
 
     def close(self) -> None:
@@ -154,7 +156,8 @@ class Throttler:
         self._batches.put(None)
         if child is not None:
             child.kill()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def _run(self) -> None:
         try:
