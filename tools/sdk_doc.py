@@ -43,6 +43,14 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "headway.WindowSet",
         "headway.Schedule",
     ),
+    "Throttlers": (
+        "headway.throttling.ThrottledJob",
+        "headway.throttling.LimitInUse",
+        "headway.throttling.Running",
+        "headway.throttling.Start",
+        "headway.throttling.Later",
+        "headway.throttling.Refuse",
+    ),
     "What follows a failure": (
         "headway.Exponential",
         "headway.Fixed",

@@ -36,7 +36,6 @@ from headway.core.commands import (
     SetTenant,
     Settled,
     Tick,
-    Verdict,
     Wait,
 )
 from headway.core.errors import LeaseLost, RuleBroken
@@ -54,6 +53,7 @@ from tests.core.fuzz_rules import (
     limit_of,
     schedule_of,
     spec_of,
+    verdict_of,
 )
 from tests.core.history_model import HistoryModel
 from tests.core.machine import START_MS
@@ -314,12 +314,13 @@ def _kind(fuzz: Fuzz, one: int, two: int) -> None:
 
 
 def _judge(fuzz: Fuzz, one: int, two: int) -> None:
-    draw = Draw(two)
-    asked = fuzz.asked
+    asked, draw = fuzz.asked, Draw(two)
     is_asked = bool(asked) and not draw.chance(6)
-    seq = asked.pop(one % len(asked)).seq if is_asked else _seq(fuzz, one)
-    verdict = (Verdict.START, Verdict.START, Verdict.LATER, Verdict.REFUSE)
-    fuzz.send(Judge(seq, verdict[draw.pick(4)], fuzz.now_ms + 1_000, "says so"))
+    seq = asked[one % len(asked)].seq if is_asked else _seq(fuzz, one)
+    verdict, at_ms = verdict_of(draw, fuzz.now_ms)
+    if is_asked and at_ms:  # whoever is not answered asks again
+        del asked[one % len(asked)]
+    fuzz.send(Judge(seq, verdict, at_ms, "says so"))
 
 
 def _schedule(fuzz: Fuzz, one: int, two: int) -> None:

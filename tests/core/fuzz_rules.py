@@ -1,7 +1,9 @@
 """Queues, jobs and rules drawn from a few numbers, so that any list is a story."""
 
+from headway.core.commands import Verdict
 from headway.core.config import (
     Concurrency,
+    FailMode,
     FairBy,
     Limit,
     Order,
@@ -97,7 +99,18 @@ def config_of(name: str, number: int) -> QueueConfig:
         idempotency_window_ms=(3_600_000, 1_000)[draw.pick(2)],
         early_reply_ms=(86_400_000, 1_000)[draw.pick(2)],
         early_replies_max=(100, 1)[draw.pick(2)],
+        throttler_fails=(FailMode.CLOSED, FailMode.OPEN)[draw.pick(2)],
     )
+
+
+def verdict_of(draw: Draw, now_ms: int) -> tuple[Verdict, int]:
+    """What a throttler says, or that it says nothing."""
+    verdict = (Verdict.START, Verdict.START, Verdict.LATER, Verdict.REFUSE)[
+        draw.pick(4)
+    ]
+    if draw.chance(4):
+        return Verdict.FAILED, (now_ms + 1_000) * draw.pick(2)
+    return verdict, now_ms + 1_000
 
 
 def spec_of(number: int, now_ms: int) -> JobSpec:

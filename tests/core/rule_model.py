@@ -220,7 +220,7 @@ def may_start(model: RuleModel, job: Job, jobs: dict[int, Job], now_ms: int) -> 
     if job.spec.is_critical or job.holds:
         return True
     config = queue.config
-    if config.has_throttler and not job.is_cleared:
+    if config.has_throttler and job.cleared_ms <= now_ms:
         return False
     core = model.book.queues[job.queue]
     if config.slot_share < 1.0:
@@ -236,7 +236,7 @@ def may_start(model: RuleModel, job: Job, jobs: dict[int, Job], now_ms: int) -> 
         and not other.spec.is_critical
         and not other.holds
     ]
-    if config.has_throttler and not all(other.is_cleared for other in rivals):
+    if config.has_throttler and any(other.cleared_ms <= now_ms for other in rivals):
         # One before it may wait for its verdict.
         return False
     for other in (job, *rivals):

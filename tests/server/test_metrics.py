@@ -56,6 +56,8 @@ def a_busy_desk() -> MeteredDesk:
         ),
         QueueConfig(name=AWKWARD, slo_ms=1_500),
     )
+    desk.owner.meter.verdicts["q", "start"] = 1
+    desk.owner.meter.unheard["q", "raised"] = 2
     desk.put(4, payload=b"12345", tenant="secret-tenant")
     desk.put(2, delay_ms=60_000, payload=b"1")
     desk.ask(Reply("q", "nobody", b""))
@@ -120,7 +122,8 @@ def test_limits_are_summed_over_their_values(desk: MeteredDesk) -> None:
 
 def test_labels_are_only_those_with_few_values(desk: MeteredDesk) -> None:
     names = {label for _, labels in samples_of(desk) for label, _ in labels}
-    assert names == {"queue", "slo", "limit", "state", "fate", "le"}
+    few = {"queue", "slo", "limit", "state", "fate", "le", "verdict", "error"}
+    assert names == few
 
 
 def test_a_name_with_quotes_and_lines_breaks_nothing(desk: MeteredDesk) -> None:

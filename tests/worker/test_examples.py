@@ -13,6 +13,7 @@ SAYS = {
     "payments": ["charged order 1: 9.90", "sent the receipt of order 2"],
     "fair_import": ["1003 rows imported; the small customer's last was number "],
     "partner": ["east: at most 4 at", "north: at most 3 at", "west: at most 3 at"],
+    "throttler": ["30 orders and 3 reports", "0 jobs ran beside a report"],
     "night": ["patched products"],
     "callback": ["order 17 is on its way", "the carrier's call: repeated"],
     "kafka_reply": [f"order {order} is on its way" for order in range(3)],

@@ -94,6 +94,11 @@ def show(remote: Remote, name: str) -> Shown:
     help="What becomes of those: refused at once, or after a few seconds without room, "
     "or accepted as dead letters.",
 )
+@click.option(
+    "--throttler-fails",
+    type=click.Choice(["closed", "open"]),
+    help="Whether jobs wait or start while its throttler gives no verdict.",
+)
 @click.option("--limit", "limits", type=limit, multiple=True, help=LIMITS)
 @click.option("--retry", type=retry, help=RETRIES)
 @click.option("--windows", type=window, multiple=True, help=WINDOWS)
@@ -222,6 +227,8 @@ def print_queue(found: dict[str, Any]) -> None:
     """A queue with all its tables."""
     heading(found["name"] + (f": {held(found)}" if held(found) else ""))
     say(", ".join(f"{found['counts'][name]:,} {name}" for name in COUNTS))
+    if found.get("has_throttler"):
+        say("a throttler is asked before its jobs start")
     if found["lanes"]:
         print_table(
             ("lane", "ready#", "due", "next to start by", "starts#"),

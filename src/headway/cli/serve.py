@@ -11,6 +11,7 @@ from headway.cli.given import duration, pair
 from headway.cli.refused import Refused, refusing
 
 if TYPE_CHECKING:
+    from headway.runtime.throttler import Throttling
     from headway.server.settings import Member
 
 
@@ -35,6 +36,21 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Own the store in a process of its own: on two cores or more it does more jobs "
     "in a second.",
+)
+@click.option(
+    "--throttler",
+    "throttlers",
+    metavar="QUEUE=MODULE:CALLABLE",
+    type=pair,
+    multiple=True,
+    help="A function that is asked before a job of this queue starts.",
+)
+@click.option(
+    "--throttler-timeout",
+    type=duration,
+    default="1s",
+    show_default=True,
+    help="How long one verdict may take before the function is killed.",
 )
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option(
@@ -104,7 +120,7 @@ def serve(
     private_key: Path | None,
     allow_host: tuple[str, ...],
     log_level: str,
-    **cluster: Any,
+    **others: Any,
 ) -> None:
     """Serve the queue over HTTP.
 
@@ -133,13 +149,27 @@ def serve(
             private_key=private_key,
             hosts=allow_host,
             log_level=log_level,
-            member=_member(**cluster),
+            throttling=_throttling(
+                others.pop("throttlers"), others.pop("throttler_timeout")
+            ),
+            member=_member(**others),
             **values,  # type: ignore[arg-type]
         )
         try:
             run(settings, lambda address: click.echo(f"headway listens on {address}"))
         except (Unsafe, Replaced, Ousted) as error:
             raise Refused(str(error)) from error
+
+
+def _throttling(
+    throttlers: tuple[tuple[str, str], ...], timeout_ms: int
+) -> "Throttling":
+    from headway.runtime.throttler import throttling_of
+
+    places = dict(throttlers)
+    if len(places) < len(throttlers):
+        raise Refused("a queue has one --throttler at most")
+    return throttling_of(places, timeout_ms)
 
 
 def _member(

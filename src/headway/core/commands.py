@@ -222,6 +222,7 @@ class Verdict(StrEnum):
     START = "start"
     LATER = "later"
     REFUSE = "refuse"
+    FAILED = "failed"  # there is none
 
 
 class Judge(msgspec.Struct, eq=False):
@@ -230,7 +231,7 @@ class Judge(msgspec.Struct, eq=False):
     seq: int
     verdict: Verdict
     at_ms: int = 0
-    """For LATER: when to ask again."""
+    """For LATER: when to ask again; for FAILED: the same, so that others have a turn."""
     text: str = ""
 
 

@@ -140,7 +140,9 @@ class QueueConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Enqueue is refused where ready + scheduled + leased would reach it."""
     when_full: WhenFull = WhenFull.REFUSE
     has_throttler: bool = False
+    """As the queue's owner was started: what is said here does not count there."""
     throttler_fails: FailMode = FailMode.CLOSED
+    """Whether its jobs wait or start while its throttler gives no verdict."""
     idempotency_window_ms: int = defaults.IDEMPOTENCY_WINDOW_MS
     early_reply_ms: int = defaults.EARLY_REPLY_MS
     early_replies_max: int = defaults.EARLY_REPLIES_MAX

@@ -22,6 +22,8 @@ IDEMPOTENCY_WINDOW_MS: Final = HOUR_MS
 IDEMPOTENCY_KEYS_MAX: Final = 1_000_000
 EARLY_REPLY_MS: Final = DAY_MS
 EARLY_REPLIES_MAX: Final = 10_000
+THROTTLER_TIMEOUT_MS: Final = SECOND_MS
+VERDICT_MS: Final = 10 * SECOND_MS
 FULL_WAIT_MS: Final = 5 * SECOND_MS
 """How long an enqueue is held back by a full queue whose rules say so."""
 FULL_WAITERS_MAX: Final = 100
@@ -44,6 +46,7 @@ QUEUES_MAX: Final = 100_000
 LABELS_MAX: Final = 16
 LIMITS_MAX: Final = 16
 WINDOWS_MAX: Final = 16
+THROTTLERS_MAX: Final = 64
 RESULT_BYTES_MAX: Final = 256 << 10
 """Of a result as JSON; of a longer one only that it was is kept."""
 RESULT_PROBLEM_MAX: Final = 1_024

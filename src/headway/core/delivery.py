@@ -69,7 +69,7 @@ def check(
         return Delivery.PAUSED
     if lane.is_exempt:
         return START
-    if rules.has_throttler and not job.is_cleared:
+    if rules.has_throttler and job.cleared_ms <= now_ms:
         return Delivery.ASK
     limited = _limited(turn, job.cost, now_ms)
     if limited is not None:

@@ -8,7 +8,7 @@ from headway.core.job import Job
 from headway.core.lane import Lane
 from headway.core.parking import Parking, Timer, change_tier, pass_on
 from headway.core.promise import Board
-from headway.core.queue import Queue, Shared
+from headway.core.queue import Queue, Shared, ask_no_more
 from headway.core.rules import charge_of
 from headway.core.timers import TimeBuckets
 from headway.core.turn import ENTITLED, OVER, Turn
@@ -84,7 +84,7 @@ class Dispatch:
         if turn.parked_on is job:
             turn.parked_on = None
             is_head = True
-            queue.asked.pop(job.seq, None)
+            ask_no_more(queue, job)
         if is_head:
             self.parking.reconsider(turn, now_ms)
             turn.seat_at(turn.strand.now(now_ms))

@@ -86,7 +86,7 @@ def redrive(book: Book, command: Redrive, now_ms: int) -> Changed:
     job.generation += 1
     job.attempt = 0
     job.is_cancel_requested = False
-    job.is_cleared = False
+    job.cleared_ms = 0
     job.reply = None
     if command.payload is not None:
         life.replace_payload(job, command.payload)

@@ -26,6 +26,7 @@ class Job:
         "attempts_max",
         "boxed_seq",
         "charge",
+        "cleared_ms",
         "cost",
         "credit_ms",
         "ended_token",
@@ -37,7 +38,6 @@ class Job:
         "has_left_line",
         "holds",
         "is_cancel_requested",
-        "is_cleared",
         "is_continued",
         "is_critical",
         "is_done_on_reply",
@@ -154,8 +154,8 @@ class Job:
     """The lease that has just ended, until history is told why."""
     is_continued: bool
     """This lease goes on with an attempt under way, after a reply."""
-    is_cleared: bool
-    """The queue's throttler has said that it may start."""
+    cleared_ms: int
+    """Until when it holds that the queue's throttler lets it start; 0 if it does not."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class Job:
         self.is_over = False
         self.ended_token = 0
         self.is_continued = False
-        self.is_cleared = False
+        self.cleared_ms = 0
 
     def __hash__(self) -> int:
         """Said here: a compiled class that can be compared has none of its own."""

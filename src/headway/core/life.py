@@ -107,7 +107,7 @@ def end_lease(
     if not is_waiting:
         book.shared.uses.give_back(job, now_ms)
         job.timeout_at_ms = 0
-    job.is_cleared = False
+    job.cleared_ms = 0
     return now_ms - job.started_ms
 
 

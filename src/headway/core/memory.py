@@ -14,7 +14,7 @@ from headway.core.bounds import Bounds
 from headway.core.commands import Decision, Enqueue, Fetched, Group
 from headway.core.job import Job
 from headway.core.lane import Cold, Lane, read_anew
-from headway.core.queue import Queue
+from headway.core.queue import Queue, ask_no_more
 from headway.core.restore import held_so_far
 from headway.core.rules import Rules
 from headway.core.states import DEAD, READY, SCHEDULED
@@ -228,8 +228,18 @@ def _cut(book: Book, turn: Turn, most: int, now_ms: int) -> None:
         else:
             _forget(book, row[3], now_ms)
     keep_rows(turn, kept)
+    _ask_anew(turn, now_ms)
     if turn.count == 0:
         _read_later(book, turn)
+
+
+def _ask_anew(turn: Turn, now_ms: int) -> None:
+    """A job that others have overtaken left with the rest, and its turn must not wait
+    for a verdict on it: the one that is read back is another object."""
+    asked = turn.parked_on
+    if isinstance(asked, Job) and asked.turn is not turn:
+        ask_no_more(turn.strand.lane.queue, asked)
+        turn.unpark(now_ms)
 
 
 def _drop_beyond(book: Book, turn: Turn, now_ms: int) -> None:
@@ -285,6 +295,7 @@ def _begin_anew(book: Book, queue: Queue, now_ms: int) -> None:
     for turn in turns:
         turn.cut = turn.beyond = None
         keep_rows(turn, [row for row in rows_of(turn) if row[3].turn is turn])
+        _ask_anew(turn, now_ms)
         turn.seat_at(turn.strand.now(now_ms))
         if turn.count == 0:
             queue.drop_turn(turn)

@@ -151,6 +151,7 @@ class Parking:
             case Delivery.ASK:
                 assert job is not None
                 turn.parked_on = job
+                job.cleared_ms = 0
                 queue = strand.lane.queue
                 queue.asked[job.seq] = job
                 self.asks.append(job)

@@ -96,7 +96,9 @@ class Queue:
         self.shape_met = self.rules.shape
         """The shape of the rules that parked turns know of."""
         self.asked: dict[int, Job] = {}
-        """Jobs about which the throttler was asked."""
+        """Jobs about which the throttler was asked..."""
+        self.unheard: dict[int, str] = {}
+        """...and what it gave in place of a verdict on them, where it failed."""
         self.replies = ReplyBook(config.name, shared)
         self.keys = KeyBook()
         self.ready = 0
@@ -338,6 +340,12 @@ class Queue:
             return
         if not any(rule.name in lane.tenancies for lane in self.all_lanes()):
             self.rules.forget_tenant(rule)
+
+
+def ask_no_more(queue: Queue, job: Job) -> None:
+    """The throttler has spoken on the job, or the job has gone elsewhere."""
+    queue.asked.pop(job.seq, None)
+    queue.unheard.pop(job.seq, None)
 
 
 def _urgency(tier: LaneTier) -> tuple[int, int, int]:

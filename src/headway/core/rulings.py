@@ -1,5 +1,7 @@
 """What operators and users rule: configuration, holds, tenants, kinds, verdicts."""
 
+from typing import Final
+
 from headway.core import defaults, events, facts, intake, life
 from headway.core.book import Book
 from headway.core.commands import (
@@ -14,16 +16,19 @@ from headway.core.commands import (
     SetTenant,
     Verdict,
 )
+from headway.core.config import FailMode
 from headway.core.errors import BadValue, TooManyQueues
 from headway.core.fairness import TenantRule
 from headway.core.gate import BLOCKED, PAUSED
 from headway.core.job import Job
 from headway.core.lane import KIND, TENANT, Strand
 from headway.core.limits import Gauge
-from headway.core.queue import Queue
+from headway.core.queue import Queue, ask_no_more
 from headway.core.spec import JobError
 from headway.core.states import JobState
 
+UNHEARD: Final = "no verdict"
+"""The reason of the error of a job that is put off because its throttler failed."""
 _TENANT_PAUSED = 1
 
 
@@ -49,6 +54,7 @@ def configure(book: Book, command: Configure, now_ms: int) -> Changed:
                 _unpark(rule, now_ms)
         if not config.has_throttler:
             asked, queue.asked = queue.asked, {}
+            queue.unheard = {}
             for job in asked.values():
                 book.dispatch.parking.verdict(job, now_ms)
         gauges = (*queue.rules.gauges, queue.slot_gauge)
@@ -127,31 +133,63 @@ def judge(book: Book, command: Judge, now_ms: int) -> Changed:
     job = book.jobs.get(command.seq)
     if job is None or job.state is not JobState.READY:
         return Changed(0)
+    if command.at_ms > defaults.TIME_MAX_MS:
+        raise BadValue("at_ms", command.at_ms, "must be before the year 10000")
     queue = book.queues[job.queue]
     match command.verdict:
         case Verdict.START:
-            queue.asked.pop(job.seq, None)
-            job.is_cleared = True
-            book.dispatch.parking.verdict(job, now_ms)
+            _clear(book, queue, job, now_ms)
         case Verdict.LATER:
-            if command.at_ms > defaults.TIME_MAX_MS:
-                raise BadValue("at_ms", command.at_ms, "must be before the year 10000")
-            book.dispatch.remove(queue, job, now_ms)
-            job.is_cleared = False
-            _, unstarted_ms = life.told_end(job)
-            job.run_at_ms = max(command.at_ms, now_ms + 1)
-            job.started_ms = 0
-            later = events.Rescheduled(
-                now_ms, *life.whose(job), job.run_at_ms, unstarted_ms
-            )
-            book.write(job, later)
-            life.make_scheduled(book, queue, job, now_ms)
+            _put_off(book, queue, job, command.at_ms, now_ms)
         case Verdict.REFUSE:
             error = JobError(now_ms, job.attempt, "refused", command.text)
             life.keep_error(job, error)
             life.detach(book, job, now_ms)
             life.bury(book, job, error, now_ms)
+        case Verdict.FAILED:
+            return _unheard(book, queue, job, command, now_ms)
     return Changed(1)
+
+
+def _unheard(
+    book: Book, queue: Queue, job: Job, command: Judge, now_ms: int
+) -> Changed:
+    """There is no verdict: what its queue has declared for that holds."""
+    if queue.rules.config.throttler_fails is FailMode.OPEN:
+        _clear(book, queue, job, now_ms)
+    elif command.at_ms:
+        error = JobError(now_ms, job.attempt, UNHEARD, command.text)
+        life.keep_error(job, error)
+        _put_off(book, queue, job, command.at_ms, now_ms)
+    elif job.seq in queue.asked:
+        # It stays where it is, and nothing is written: whoever asked asks again.
+        queue.unheard[job.seq] = command.text
+    else:
+        return Changed(0)
+    return Changed(1)
+
+
+def _clear(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
+    """It may start as far as the throttler goes, and is not asked about for a while.
+
+    Not for ever: what it was let start by may be long past, and units that it does not
+    use because it is paused would be kept from everybody else.
+    """
+    ask_no_more(queue, job)
+    job.cleared_ms = now_ms + defaults.VERDICT_MS
+    book.dispatch.parking.verdict(job, now_ms)
+
+
+def _put_off(book: Book, queue: Queue, job: Job, at_ms: int, now_ms: int) -> None:
+    """It is scheduled, and asked about again when its time has come."""
+    book.dispatch.remove(queue, job, now_ms)
+    job.cleared_ms = 0
+    _, unstarted_ms = life.told_end(job)
+    job.run_at_ms = max(at_ms, now_ms + 1)
+    job.started_ms = 0
+    later = events.Rescheduled(now_ms, *life.whose(job), job.run_at_ms, unstarted_ms)
+    book.write(job, later)
+    life.make_scheduled(book, queue, job, now_ms)
 
 
 def _pause_tenant(queue: Queue, tenant: str, now_ms: int, *, is_on: bool) -> None:

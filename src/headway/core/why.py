@@ -10,6 +10,7 @@ from headway.core.gate import BLOCKED, PAUSED
 from headway.core.job import Job
 from headway.core.lane import KIND, WINDOW
 from headway.core.limits import Gauge, RateGauge
+from headway.core.rulings import UNHEARD
 from headway.core.states import JobState
 from headway.core.turn import OVER, Turn, rows_of
 
@@ -80,6 +81,8 @@ def _reasons(book: Book, job: Job, now_ms: int) -> list[Reason]:
     match job.state:
         case JobState.SCHEDULED:
             text = f"it is scheduled for {job.run_at_ms}"
+            if job.errors and job.errors[-1].reason == UNHEARD:
+                text += f": its throttler failed, {job.errors[-1].text}"
             return [Reason(Rule.RUN_AT, text, job.run_at_ms)]
         case JobState.LEASED:
             text = f"it runs: worker {job.worker!r} has it, attempt {job.attempt}"
@@ -114,12 +117,20 @@ def _ready_reasons(book: Book, job: Job, turn: Turn, now_ms: int) -> list[Reason
         text = f"tenant {turn.tenancy.name!r} is paused"
         reasons.append(Reason(Rule.TENANT_PAUSED, text))
     if isinstance(turn.parked_on, Job):
-        text = "the throttler of its queue has not answered yet"
-        reasons.append(Reason(Rule.THROTTLER, text))
+        reasons.append(Reason(Rule.THROTTLER, _unheard(job, turn, turn.parked_on)))
     reasons += _limit_reasons(book, job, turn, now_ms)
     if turn.tier == OVER:
         reasons.append(_over_share(book, turn, now_ms))
     return reasons or [Reason(Rule.BUSY, "it waits for a free worker")]
+
+
+def _unheard(job: Job, turn: Turn, asked: Job) -> str:
+    """What is known of the verdict that its turn waits for."""
+    failed = turn.strand.lane.queue.unheard.get(asked.seq)
+    if failed is None:
+        return "the throttler of its queue has not answered yet"
+    which = "it" if asked is job else "a job before it"
+    return f"the throttler of its queue has no verdict on {which}: {failed}"
 
 
 def _limit_reasons(book: Book, job: Job, turn: Turn, now_ms: int) -> list[Reason]:

@@ -4,6 +4,7 @@ Two processes have two interpreters: where there are two cores, one reads reques
 the other decides. What is asked and answered crosses a Unix socket, which costs a little.
 """
 
+import logging
 import signal
 import subprocess
 import sys
@@ -12,27 +13,33 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from headway.runtime.collector import settle
 from headway.runtime.door import Door
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.service import Service
 from headway.runtime.sharing import Guest, Host
+from headway.runtime.throttler import NONE, Throttling
 from headway.store import errors
 from headway.store.errors import StoreError, StoreFailed, StoreLocked
 from headway.store.sqlite.store import SqliteStore
+from headway.wire.logline import log_line
 
 READY: Final = "ready"
 END_S: Final = 30.0
 """How long it may take to finish what it has begun."""
 SETTLED_S: Final = 0.5
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(Throttling).decode
 
 
 class Apart(Door):
     """Speaks to an owner that it has started; starts another when that one dies."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, throttling: Throttling = NONE) -> None:
         self._child: subprocess.Popen[str] | None = None
-        super().__init__(path)
+        super().__init__(path, throttling)
 
     def close(self) -> None:
         super().close()
@@ -43,7 +50,10 @@ class Apart(Door):
         # In a session of its own: a Ctrl-C at the terminal is for the server, which
         # ends it in time.
         self._child = child = subprocess.Popen(  # noqa: S603  # our own program
-            (sys.executable, "-m", "headway.runtime.apart", str(self._path)),
+            (
+                *(sys.executable, "-m", "headway.runtime.apart", str(self._path)),
+                _encode(self._throttling).decode(),
+            ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -76,13 +86,13 @@ class Apart(Door):
         child.stdout.close()
 
 
-def own(path: Path) -> int:
+def own(path: Path, throttling: Throttling) -> int:
     """Owns the file until nobody holds the other end of stdin, or it must stop."""
     # Whoever stops all processes of a service means the server: it ends this one last.
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, signal.SIG_IGN)
     try:
-        service = Service(SqliteStore(path))
+        service = Service(SqliteStore(path), throttling)
     except StoreError as error:
         _say(f"{type(error).__name__}: {error}")
         return 1
@@ -94,6 +104,20 @@ def own(path: Path) -> int:
     settling.start()
     service.wait()
     return 0
+
+
+class _Lines(logging.Formatter):
+    """As the server writes its log, to which these lines are added."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = getattr(record, "fields", {"event": "library", "logger": record.name})
+        return log_line(record.created, record.levelname, fields)
+
+
+def _log() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines())
+    logging.getLogger().addHandler(handler)
 
 
 def _say(text: str) -> None:
@@ -122,4 +146,6 @@ def _error(said: str) -> StoreError:
 
 
 if __name__ == "__main__":
-    sys.exit(own(Path(sys.argv[1])))
+    _log()
+    _path, *_given = sys.argv[1:]
+    sys.exit(own(Path(_path), _decode(_given[0]) if _given else NONE))

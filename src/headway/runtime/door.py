@@ -11,6 +11,7 @@ from headway.runtime.errors import OwnerStopped
 from headway.runtime.owner import Ask
 from headway.runtime.service import Service
 from headway.runtime.sharing import Guest, Host
+from headway.runtime.throttler import NONE, Throttling
 from headway.store.errors import StoreError, StoreLocked
 from headway.store.sqlite.store import SqliteStore
 
@@ -22,8 +23,10 @@ TRY_S: Final = 0.02
 class Door:
     """Owns the file, or speaks to its owner; takes over when that one dies."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, throttling: Throttling = NONE) -> None:
+        """The throttlers are asked for as long as it is the owner."""
         self._path = path
+        self._throttling = throttling
         self._turn = threading.Lock()
         self._is_closed = False
         self._service: Service | None = None
@@ -81,7 +84,7 @@ class Door:
             time.sleep(TRY_S)
 
     def _own(self) -> None:
-        service = Service(SqliteStore(self._path))
+        service = Service(SqliteStore(self._path), self._throttling)
         try:
             self._host = Host(service, self._path)
         except OSError:

@@ -4,7 +4,7 @@ Both list the same verbs, each of which is written once (`verbs`).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from os import PathLike
 from pathlib import Path
@@ -13,12 +13,14 @@ from typing import Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 
 import msgspec
 
+from headway.core import defaults
 from headway.core.commands import Release
 from headway.core.errors import BadValue, RuleBroken
 from headway.runtime import operating, verbs
 from headway.runtime.door import Door
 from headway.runtime.owner import Ask
 from headway.runtime.results import Held, taken_back
+from headway.runtime.throttler import throttling_of
 from headway.runtime.verbs import Request
 from headway.runtime.views import Handed
 
@@ -222,18 +224,38 @@ class AsyncHeadway(_Caller):
         await self.close()
 
 
-def open(path: str | PathLike[str]) -> Headway:  # noqa: A001 as the module says: headway.open
+def open(  # noqa: A001 as the module says: headway.open
+    path: str | PathLike[str],
+    *,
+    throttlers: Mapping[str, str] | None = None,
+    throttler_timeout: str | int = defaults.THROTTLER_TIMEOUT_MS,
+) -> Headway:
     """Opens the queue in this file, or makes it, and recovers what it holds.
 
     The first process to open a file owns it and serves the others; when it dies, one of
-    them takes over.
+    them takes over. `throttlers` are functions by queue, as "module:callable", that are
+    asked while this process is the owner whether a job may start.
     """
-    return Headway(Door(Path(path)))
+    return Headway(_enter(path, throttlers, throttler_timeout))
 
 
-async def open_async(path: str | PathLike[str]) -> AsyncHeadway:
+async def open_async(
+    path: str | PathLike[str],
+    *,
+    throttlers: Mapping[str, str] | None = None,
+    throttler_timeout: str | int = defaults.THROTTLER_TIMEOUT_MS,
+) -> AsyncHeadway:
     """The same for asyncio."""
-    return AsyncHeadway(await asyncio.to_thread(Door, Path(path)))
+    given = path, throttlers, throttler_timeout
+    return AsyncHeadway(await asyncio.to_thread(_enter, *given))
+
+
+def _enter(
+    path: str | PathLike[str],
+    throttlers: Mapping[str, str] | None,
+    timeout: str | int,
+) -> Door:
+    return Door(Path(path), throttling_of(throttlers, timeout))
 
 
 def _submit(link: Link, ask: Ask) -> Future[Any]:

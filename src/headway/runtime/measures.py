@@ -112,6 +112,15 @@ class LimitMeasures(msgspec.Struct, frozen=True, kw_only=True):
     """None for one that holds for each value of something."""
 
 
+class ThrottlerMeasures(msgspec.Struct, frozen=True, kw_only=True):
+    """The throttler of one queue, since the owner began."""
+
+    queue: str
+    verdicts: dict[str, int]
+    errors: dict[str, int]
+    """How often there was no verdict, by reason."""
+
+
 class CommitMeasures(msgspec.Struct, frozen=True, kw_only=True):
     """What durability has cost."""
 
@@ -144,6 +153,7 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     store_bytes: int
     log_bytes: int
     """Size of the store and of its log; 0 where they have none."""
+    throttlers: tuple[ThrottlerMeasures, ...] = ()
 
 
 @runtime_checkable
@@ -191,6 +201,7 @@ def snapshot(
         slots_idle=shared.ledger.idle,
         store_bytes=stored[0],
         log_bytes=stored[1],
+        throttlers=_throttlers(meter),
     )
 
 
@@ -249,6 +260,19 @@ def _limits(book: Book) -> tuple[LimitMeasures, ...]:
             for name, units in used.items()
         ]
     return tuple(told)
+
+
+def _throttlers(meter: Meter) -> tuple[ThrottlerMeasures, ...]:
+    """Those that were asked; how many there may be is bounded."""
+    names = dict.fromkeys(name for name, _ in (*meter.verdicts, *meter.unheard))
+    return tuple(
+        ThrottlerMeasures(
+            queue=name,
+            verdicts={x: n for (of, x), n in meter.verdicts.items() if of == name},
+            errors={x: n for (of, x), n in meter.unheard.items() if of == name},
+        )
+        for name in names
+    )
 
 
 def _lane(

@@ -135,6 +135,10 @@ class Meter:
         """Payload bytes ever enqueued, by queue."""
         self.replies: dict[str, int] = {}
         """Replies that nobody waited for, by what they were."""
+        self.verdicts: dict[tuple[str, str], int] = {}
+        """Of throttlers, by queue and verdict..."""
+        self.unheard: dict[tuple[str, str], int] = {}
+        """...and how often there was none, by queue and reason."""
         self.ticks = 0
         self.ticks_skipped = 0
         self.tick_late_ms = 0

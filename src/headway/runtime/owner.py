@@ -9,6 +9,7 @@ from typing import Final, get_args
 
 import msgspec
 
+from headway.core import defaults
 from headway.core.bounds import Bounds
 from headway.core.commands import (
     Ack,
@@ -16,6 +17,7 @@ from headway.core.commands import (
     BulkPage,
     Changed,
     Command,
+    Configure,
     Enqueue,
     Extend,
     Granted,
@@ -39,6 +41,7 @@ from headway.runtime.reading import Reading
 from headway.runtime.recovery import recover
 from headway.runtime.results import Ended, EndWatch, Results, Watch
 from headway.runtime.retention import Retention
+from headway.runtime.running import Tallies, Tally
 from headway.runtime.staffing import advise
 from headway.runtime.urgency import Hint, Urgency, look_at_urgency
 from headway.runtime.views import (
@@ -109,8 +112,14 @@ class Owner:
         store: Store,
         bounds: Bounds | None = None,
         retention: Retention | None = None,
+        throttled: frozenset[str] | None = None,
     ) -> None:
+        """`throttled` are the queues whose throttler somebody is there to ask; with None
+        that is left to their configuration, for those who bring verdicts themselves.
+        """
         self._store = store
+        self._throttled = throttled
+        self._tallies: Tallies | None = None
         self._retention = retention
         self._bounds = bounds or Bounds()
         self.partition = Partition()
@@ -191,7 +200,32 @@ class Owner:
         self._bulks = Bulks(self.partition.book, self._store)
         self._lister = Lister(self.partition.book, self._store)
         self._results = Results(self.partition.book, self._store)
+        if self._throttled is not None:
+            self._throttle(self._throttled, now_ms)
         return clock
+
+    def tally_of(self, queue: str) -> Tally:
+        """What runs, for the throttler of a queue."""
+        assert self._tallies is not None
+        return self._tallies.of[queue]
+
+    def _throttle(self, throttled: frozenset[str], now_ms: int) -> None:
+        """A queue has a throttler if there is one now, whatever the last owner had."""
+        book = self.partition.book
+        configs = [queue.rules.config for queue in book.queues.values()]
+        wrong = [x for x in configs if x.has_throttler != (x.name in throttled)]
+        if wrong:
+            self._decide([self._imposed(Configure(x)) for x in wrong], now_ms, [])
+        if throttled:
+            self._tallies = Tallies(book, throttled)
+
+    def _imposed(self, command: Configure) -> Configure:
+        """Who has a throttler is the operator's to say, and not whoever configures."""
+        config, throttled = command.config, self._throttled
+        if throttled is not None and config.has_throttler != (config.name in throttled):
+            is_on = config.name in throttled
+            command.config = msgspec.structs.replace(config, has_throttler=is_on)
+        return command
 
     def _step(self, asks: Sequence[Ask], now_ms: int) -> Answers:
         commands: list[Command] = []
@@ -202,6 +236,8 @@ class Owner:
         for ask in asks:
             if type(ask) in _COMMON:
                 # Nearly all of them, and looked up in no longer row of kinds.
+                if self._tallies is not None and isinstance(ask, Lease):
+                    self._give_time(ask)
                 commands.append(ask)  # type: ignore[arg-type]
                 continue
             match ask:
@@ -213,6 +249,8 @@ class Owner:
                     others.append(ask)
                 case Purge():
                     commands.append(self._bulks.for_purge(ask))
+                case Configure():
+                    commands.append(self._imposed(ask))
                 case Inbound():
                     commands += self._arrivals.add(ask)
                 case Follow():
@@ -238,6 +276,18 @@ class Owner:
         for watch in watches:
             answers += self._results.heard(watch, self.partition.now_ms)
         return answers
+
+    def _give_time(self, lease: Lease) -> None:
+        """Whoever can't wait would never get a job that must be asked about first."""
+        if lease.wait_ms or lease.wait_until_ms:
+            return
+        queues = self.partition.book.queues
+        assert self._tallies is not None
+        for name in self._tallies.of:
+            is_wanted = lease.queues is None or name in lease.queues
+            if is_wanted and name in queues and queues[name].ready:
+                lease.wait_ms = defaults.THROTTLER_TIMEOUT_MS
+                return
 
     def _follow(self, ask: Follow) -> Reply:
         try:
@@ -312,6 +362,8 @@ class Owner:
         if decision.results:
             results.written(until_ms for _, until_ms, _ in decision.results)
         meter.decided(decision, partition.now_ms)
+        if self._tallies is not None:
+            self._tallies.follow(decision.jobs.values())
         if arrivals:
             answers += arrivals.told()
         for command, answer in decision.answers:

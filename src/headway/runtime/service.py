@@ -8,12 +8,15 @@ import threading
 import time
 from collections import deque
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Final
 
-from headway.core.commands import Ack, Enqueue, Extend, Lease, Release, TakeIn
+from headway.core.commands import Ack, Enqueue, Extend, Lease, Release, TakeIn, Tick
 from headway.runtime.errors import OwnerBusy, OwnerStopped
 from headway.runtime.inbound import Inbound
+from headway.runtime.judging import Judging
 from headway.runtime.owner import Ask, Owner, Reply
+from headway.runtime.throttler import NONE, Throttling
 from headway.store.port import Store
 
 ROWS_MAX: Final = 2_000
@@ -28,9 +31,9 @@ LONGEST_WAIT_S: Final = 3_600.0
 class Service:
     """Serves one partition in a thread of its own, until it is closed or must stop."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, throttling: Throttling = NONE) -> None:
         """Takes the store over, or raises what stands against it."""
-        self._owner = Owner(store)
+        self._owner = Owner(store, throttled=frozenset(throttling.places))
         self._clock = self._owner.take_over()
         self._arrived: deque[tuple[Ask, Future[Reply]]] = deque()
         self._futures: dict[Ask, Future[Reply]] = {}
@@ -38,6 +41,9 @@ class Service:
         self._is_closing = False
         self._stopped: OwnerStopped | None = None
         self._commits_ms: deque[float] = deque(maxlen=COMMITS_KEPT)
+        self._judging: Judging | None = None
+        if throttling.places:
+            self._judging = Judging(self._owner, throttling, self._stir)
         self._thread = threading.Thread(
             target=self._serve, name="headway-owner", daemon=True
         )
@@ -95,10 +101,18 @@ class Service:
                 for ask, answer in answers:
                     self._futures.pop(ask).set_result(answer)
                 self._owner.commit_ms = round(max(self._commits_ms))
+                if self._judging is not None:
+                    self._judging.look(self._clock.now_ms())
             self._stop(OwnerStopped("the owner was closed"))
         except OwnerStopped as stopped:
             self._stop(stopped)
+        except BaseException as error:
+            # Nobody may wait for an owner that is gone.
+            self._stop(OwnerStopped(f"{type(error).__name__}: {error}"))
+            raise
         finally:
+            if self._judging is not None:
+                self._judging.close()
             self._owner.close()
 
     def _wait(self) -> bool:
@@ -107,7 +121,7 @@ class Service:
             while not self._arrived:
                 if self._is_closing:
                     return False
-                next_ms = self._owner.next_ms()
+                next_ms = self._next_ms()
                 if next_ms is None:
                     self._changed.wait()
                     continue
@@ -129,7 +143,26 @@ class Service:
                 self._futures[ask] = future
                 asks.append(ask)
                 rows += _rows(ask)
+        if self._judging is not None:
+            for judge in self._judging.heard():
+                # Nobody waits for the answer, but every ask has one.
+                self._futures[judge] = Future()
+                asks.append(judge)
         return asks
+
+    def _next_ms(self) -> int | None:
+        next_ms = self._owner.next_ms()
+        if self._judging is None:
+            return next_ms
+        again_ms = self._judging.next_ms()
+        if next_ms is None or again_ms is None:
+            return again_ms if next_ms is None else next_ms
+        return min(next_ms, again_ms)
+
+    def _stir(self) -> None:
+        """There is something to be taken. Too many commands are reason enough."""
+        with suppress(OwnerBusy, OwnerStopped):
+            self.submit(Tick())
 
     def _stop(self, stopped: OwnerStopped) -> None:
         with self._changed:

@@ -10,6 +10,7 @@ from headway.runtime.inbound import Heard
 from headway.runtime.inbox import InboxFeed, Read
 from headway.runtime.owner import Ask
 from headway.runtime.service import Service
+from headway.runtime.throttler import NONE, Throttling
 from headway.store.errors import Fenced, StoreError
 from headway.store.postgres.store import PostgresStore
 
@@ -26,13 +27,20 @@ class Tenure:
     """
 
     def __init__(
-        self, address: str, partition: str, *, read: Read, heard: Heard
+        self,
+        address: str,
+        partition: str,
+        *,
+        read: Read,
+        heard: Heard,
+        throttling: Throttling = NONE,
     ) -> None:
         """`read` makes commands of what applications leave in the inbox."""
         self._address = address
         self._partition = partition
         self._read = read
         self._heard = heard
+        self._throttling = throttling
         self._name = token_hex(8)
         self._turn = threading.Lock()
         self._closing = threading.Event()
@@ -76,7 +84,7 @@ class Tenure:
         store = PostgresStore(
             self._address, self._partition, self._name, is_again=is_again
         )
-        service = Service(store)
+        service = Service(store, self._throttling)
         feed = InboxFeed(
             self._address,
             store.id,

@@ -78,6 +78,15 @@ METRICS: Final[dict[str, tuple[Kind, str]]] = {
         _G,
         "Units of a limit; not told for limits that hold for each value of something.",
     ),
+    "headway_throttler_verdicts_total": (
+        _C,
+        "Verdicts of a queue's throttler: start, later or refuse.",
+    ),
+    "headway_throttler_errors_total": (
+        _C,
+        "Jobs on which a queue's throttler gave no verdict: it raised, was too slow, "
+        "its process ended or was not loaded.",
+    ),
     "headway_slots": (
         _G,
         "Worker slots: busy with a job, or idle and waiting for one.",

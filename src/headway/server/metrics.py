@@ -186,6 +186,19 @@ def _write_queues(text: Text, measures: Measures) -> None:
     limits = [(labels(queue=x.queue, limit=x.limit), x) for x in measures.limits]
     text.add("headway_limit_used", [(own, limit.used) for own, limit in limits])
     text.add("headway_limit_max", [(own, limit.max) for own, limit in limits])
+    throttlers = measures.throttlers
+    verdicts = [
+        (labels(queue=one.queue, verdict=verdict), count)
+        for one in throttlers
+        for verdict, count in sorted(one.verdicts.items())
+    ]
+    text.add("headway_throttler_verdicts_total", verdicts)
+    errors = [
+        (labels(queue=one.queue, error=error), count)
+        for one in throttlers
+        for error, count in sorted(one.errors.items())
+    ]
+    text.add("headway_throttler_errors_total", errors)
 
 
 def _write_owner(text: Text, measures: Measures) -> None:

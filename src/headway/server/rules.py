@@ -33,6 +33,7 @@ def config_of(name: str, rules: queues.QueueRules) -> core.QueueConfig:
         slot_share=rules.slot_share,
         max_length=rules.max_length,
         when_full=core.WhenFull(rules.when_full),
+        throttler_fails=core.FailMode(rules.throttler_fails),
         idempotency_window_ms=parse_ms(rules.idempotency_window, "idempotency_window"),
         early_reply_ms=parse_ms(rules.early_reply, "early_reply"),
         early_replies_max=rules.early_replies,

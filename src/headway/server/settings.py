@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from headway.core.errors import BadValue
+from headway.runtime.throttler import NONE, Throttling
 from headway.server.http.limits import Limits
 from headway.server.truth import InDatabase, InFile, Truth
 
@@ -93,6 +94,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How long requests that are being answered may take when it stops."""
     limits: Limits = Limits()
     log_level: str = "info"
+    throttling: Throttling = NONE
+    """Code of the operator's that is asked before jobs of a queue start."""
     member: Member | None = None
     """Its place in a cluster, if it is a node of one."""
 
@@ -116,8 +119,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def truth(self) -> Truth:
         """Where the jobs are."""
         if self.store is None:
-            return InFile(self.data / STORE, is_apart=self.is_apart)
-        return InDatabase(self.store.value, self.partition)
+            return InFile(
+                self.data / STORE, is_apart=self.is_apart, throttling=self.throttling
+            )
+        return InDatabase(self.store.value, self.partition, self.throttling)
 
     @property
     def is_loopback(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Protocol
 from headway.runtime.door import Door
 from headway.runtime.embedded import Link
 from headway.runtime.inbound import Heard
+from headway.runtime.throttler import NONE, Throttling
 from headway.store.port import Past
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.reader import Reader
@@ -26,8 +27,11 @@ class Truth(Protocol):
 
 
 class InFile:
-    def __init__(self, path: Path, *, is_apart: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, is_apart: bool = False, throttling: Throttling = NONE
+    ) -> None:
         self._path = path
+        self._throttling = throttling
         self._is_apart = is_apart
 
     def enter(self, heard: Heard) -> Link:
@@ -35,8 +39,8 @@ class InFile:
         if self._is_apart:
             from headway.runtime.apart import Apart
 
-            return Apart(self._path)
-        return Door(self._path)
+            return Apart(self._path, self._throttling)
+        return Door(self._path, self._throttling)
 
     def open_past(self) -> Past:
         return Reader(open_for_reader(self._path))
@@ -48,7 +52,10 @@ class InFile:
 class InDatabase:
     """A partition of a PostgreSQL database, whose address may hold a password."""
 
-    def __init__(self, address: str, partition: str) -> None:
+    def __init__(
+        self, address: str, partition: str, throttling: Throttling = NONE
+    ) -> None:
+        self._throttling = throttling
         self._address = address
         self._partition = partition
 
@@ -56,7 +63,13 @@ class InDatabase:
         from headway.runtime.tenure import Tenure
         from headway.server.inbox import enqueue_of
 
-        return Tenure(self._address, self._partition, read=enqueue_of, heard=heard)
+        return Tenure(
+            self._address,
+            self._partition,
+            read=enqueue_of,
+            heard=heard,
+            throttling=self._throttling,
+        )
 
     def open_past(self) -> Past:
         from headway.store.postgres.reader import open_reader

@@ -27,7 +27,7 @@ class VirtualLink:
 
     def __init__(self, start_ms: int) -> None:
         self._clock = VirtualClock(start_ms)
-        self._owner = Owner(MemoryStore())
+        self._owner = Owner(MemoryStore(), throttled=frozenset())
         self._owner.take_over(self._clock)
         self._waiting: dict[Ask, Future[Reply]] = {}
         self._turn = threading.Lock()

@@ -83,6 +83,8 @@ class QueueRules(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Jobs that may be in it, ready, scheduled and leased; 0 takes none."""
     when_full: Literal["refuse", "wait", "shed"] = "refuse"
     """Whether an enqueue that finds no room is refused at once, or held back first."""
+    throttler_fails: Literal["closed", "open"] = "closed"
+    """Whether its jobs wait or start while its throttler, if it has one, has failed."""
     idempotency_window: Duration = defaults.IDEMPOTENCY_WINDOW_MS
     early_reply: Duration = defaults.EARLY_REPLY_MS
     early_replies: Count = defaults.EARLY_REPLIES_MAX
@@ -132,6 +134,8 @@ class QueueShown(msgspec.Struct):
     rules: QueueRules
     lanes: list[LaneShown]
     limits: list[LimitShown]
+    has_throttler: bool = False
+    """Code of the operator's is asked before its jobs start."""
 
 
 class QueuePage(msgspec.Struct):

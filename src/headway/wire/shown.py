@@ -74,6 +74,7 @@ def rules_of(config: core.QueueConfig) -> queues.QueueRules:
         slot_share=config.slot_share,
         max_length=config.max_length,
         when_full=config.when_full.value,
+        throttler_fails=config.throttler_fails.value,
         idempotency_window=format_ms(config.idempotency_window_ms),
         early_reply=format_ms(config.early_reply_ms),
         early_replies=config.early_replies_max,

@@ -1,7 +1,7 @@
 """The app: where the queue is, and which handlers there are."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Protocol, Self, TypeVar, Unpack, overload
 
@@ -39,11 +39,18 @@ class App:
 
     The address is "http://HOST:PORT" of a server, or several of a cluster with commas
     between; "sqlite:///FILE" for a queue inside this process; or "memory:". Nothing is
-    opened before it is needed.
+    opened before it is needed. `throttlers` are for a queue in this process, as in
+    `headway.open`; those of a server are named where it is started.
     """
 
-    def __init__(self, url: str, *, token: str | None = None) -> None:
-        self.ports: AnyPorts = Ports(url, token)
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        throttlers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.ports: AnyPorts = Ports(url, token, throttlers)
         """The ways to the queue; a test may put others in their place."""
         self.handlers: dict[tuple[str, str], Handler[..., Any]] = {}
         """By queue and kind."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -13,6 +14,7 @@ from headway.core.errors import BadValue
 from headway.runtime.door import Door
 from headway.runtime.embedded import Link
 from headway.runtime.service import Service
+from headway.runtime.throttler import throttling_of
 from headway.store.memory import MemoryStore
 from headway.worker.local import AsyncLocalPort, LocalPort
 
@@ -23,14 +25,23 @@ MEMORY = "memory:"
 class Ports:
     """One queue; ports to it are made when they are needed, for each event loop."""
 
-    def __init__(self, url: str, token: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        throttlers: Mapping[str, str] | None = None,
+    ) -> None:
         self._url = url
         self._token = token
+        self._throttlers = throttlers
         self._is_local = url.startswith(FILE) or url == MEMORY
         if not self._is_local:
             if url.partition(":")[0] not in ("http", "https"):
                 rule = 'is none of "http://HOST:PORT", "https://HOST:PORT", '
                 raise BadValue("url", url, f'{rule}"sqlite:///FILE" and "memory:"')
+            if throttlers:
+                rule = "a server's are named where it is started"
+                raise BadValue("throttlers", ", ".join(throttlers), rule)
             Origins(url, token)
         elif token is not None:
             raise BadValue("token", "…", "only servers ask for one")
@@ -94,9 +105,10 @@ class Ports:
 
     def _linked(self) -> Link:
         if self._link is None:
+            throttling = throttling_of(self._throttlers)
             self._link = (
-                Service(MemoryStore())
+                Service(MemoryStore(), throttling)
                 if self._url == MEMORY
-                else Door(Path(self._url.removeprefix(FILE)))
+                else Door(Path(self._url.removeprefix(FILE)), throttling)
             )
         return self._link

@@ -187,7 +187,7 @@ class Node:
             raise BadValue("database", holding.database, "is not known to this node")
         return Ground(
             partition=partition,
-            truth=InDatabase(address.value, partition),
+            truth=InDatabase(address.value, partition, settings.throttling),
             data=settings.data / partition,
             writes=(settings.writes or settings.data) / partition / WRITES,
             key=self.key,

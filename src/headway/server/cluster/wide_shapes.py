@@ -71,6 +71,7 @@ def queue_shown(_: Errand, parts: Parts) -> queues.QueueShown:
         whole([part.rules for part in shown]),
         _lanes(shown),
         _limits(shown),
+        any(part.has_throttler for part in shown),
     )
 
 

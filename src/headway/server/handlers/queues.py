@@ -192,6 +192,7 @@ def _shown(view: QueueView) -> wire.QueueShown:
         rules_of(view.config),
         lanes,
         limits,
+        view.config.has_throttler,
     )
 
 
