@@ -71,8 +71,9 @@ def test_one_that_comes_before_the_others_of_its_turn_is_their_head(
 
 def test_the_head_of_a_long_turn_may_have_left(owner: Owner) -> None:
     owner.put(*(job(seq, turn=b"long") for seq in range(10, 5_000)))
+    path = Path(owner.store.path)  # type: ignore[attr-defined]
     owner.store.close()
-    again = Owner(SqliteStore(owner.store.path, SqliteOptions(pending_rows=5_000)))  # type: ignore[attr-defined]
+    again = Owner(SqliteStore(path, SqliteOptions(pending_rows=5_000)))
     leased(again, *range(10, 4_990))
     assert seqs(again.store.turns(0, b"c", 1, 2)) == [4_990, 4_991]
     assert seqs(again.store.rows(0, b"long", START, 3)) == [4_990, 4_991, 4_992]
