@@ -64,17 +64,29 @@ def ask(ask: Ask, then: Callable[[Any], Plan]) -> Asked:
 
 def made(queues: list[str], ask: Ask, then: Callable[[Any], Plan]) -> Asked:
     """One ask; queues that it names and that are not there are made, and asked again."""
+    return Asked([ask], _Made(queues, ask, then).first)
 
-    def again(answers: list[Any]) -> Plan:
-        if not queues or not isinstance(answers[0], UnknownQueue):
-            return then(good(answers[0]))
-        makes = [Configure(QueueConfig(name=name), is_new_only=True) for name in queues]
 
-        def second(answers: list[Any]) -> Plan:
-            for made_or_not in answers:
-                good(made_or_not)
-            return then(answers[-1])
+class _Made:
+    """What is made of the answers; no function of it is built for each request."""
 
-        return Asked([*makes, ask], second)
+    __slots__ = ("_ask", "_queues", "_then")
 
-    return Asked([ask], again)
+    def __init__(
+        self, queues: list[str], ask: Ask, then: Callable[[Any], Plan]
+    ) -> None:
+        self._queues = queues
+        self._ask = ask
+        self._then = then
+
+    def first(self, answers: list[Any]) -> Plan:
+        if not self._queues or not isinstance(answers[0], UnknownQueue):
+            return self._then(good(answers[0]))
+        names = self._queues
+        makes = [Configure(QueueConfig(name=name), is_new_only=True) for name in names]
+        return Asked([*makes, self._ask], self._second)
+
+    def _second(self, answers: list[Any]) -> Plan:
+        for made_or_not in answers:
+            good(made_or_not)
+        return self._then(answers[-1])

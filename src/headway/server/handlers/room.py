@@ -30,28 +30,45 @@ def held_back(call: Call, first: Asked) -> Asked:
 
     Who comes first when there is room is a matter of luck.
     """
-    until_s: float | None = None
+    return Asked(first.asks, _Held(call, first).then)
 
-    def then(answers: list[Any]) -> Plan:
-        nonlocal until_s
+
+class _Held:
+    """An enqueue that is tried until there is room, or time is up.
+
+    Not a function that names itself: each of those is garbage that waits to be
+    collected, and everybody waits meanwhile.
+    """
+
+    __slots__ = ("_call", "_first", "_until_s")
+
+    def __init__(self, call: Call, first: Asked) -> None:
+        self._call = call
+        self._first = first
+        self._until_s: float | None = None
+
+    def then(self, answers: list[Any]) -> Plan:
         full = answers[0]
         if not isinstance(full, QueueFull) or not (full.may_wait or full.may_shed):
-            return first.then(answers)
+            return self._first.then(answers)
+        call = self._call
         if is_hasty(call):
             response = of_error(full)
             mark = MAY_WAIT if full.may_wait else MAY_SHED
             response.headers = (*response.headers, mark)
             return response
         now_s = asyncio.get_running_loop().time()
-        if until_s is None:
-            until_s = now_s + defaults.FULL_WAIT_MS / 1_000
+        if self._until_s is None:
+            self._until_s = now_s + defaults.FULL_WAIT_MS / 1_000
         shared = call.facilities
         is_crowded = shared.held_back >= defaults.FULL_WAITERS_MAX
-        if is_crowded or shared.is_stopping or now_s >= until_s:
-            return first.then(answers)
-        return Awaited(lambda over: _Pause(call, lambda: over(Asked(first.asks, then))))
+        if is_crowded or shared.is_stopping or now_s >= self._until_s:
+            return self._first.then(answers)
+        return Awaited(self._pause)
 
-    return Asked(first.asks, then)
+    def _pause(self, over: Callable[[Plan], None]) -> "_Pause":
+        again = Asked(self._first.asks, self.then)
+        return _Pause(self._call, lambda: over(again))
 
 
 class _Pause:

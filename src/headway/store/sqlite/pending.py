@@ -16,6 +16,8 @@ from headway.store.sqlite.places import Place, Places
 
 Written = tuple[Sequence[Row], Sequence[Move], Sequence[int]]
 
+UNPLACED: Final = 1_024
+"""Jobs that have come and need no place before those are left out that have gone."""
 KNOWN_MAX: Final = 100_000
 """Jobs of the tables that are remembered to be there."""
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -49,7 +51,7 @@ class Pending:
         """What all these commits have written."""
         self.known: set[int] = set()
         """Jobs that were read from the tables, and are there until they are over."""
-        self._unplaced: list[tuple[Sequence[Row], Sequence[Move]]] = []
+        self._unplaced: list[int] = []
         self._places = Places()
         """Where jobs stand, or did; without those of `_unplaced`."""
 
@@ -74,8 +76,13 @@ class Pending:
             if mine.pop(seq, None) is None:
                 self.moves.pop(seq, None)
                 self.ends[seq] = None
-        if puts or moves:
-            self._unplaced.append((puts, moves))
+        # Numbers alone: what a commit has written need not be kept for this, and the
+        # collector of cycles would walk it again and again.
+        self._unplaced += [row[0] for row in puts]
+        self._unplaced += [move[5] for move in moves]
+        if len(self._unplaced) > 2 * len(self) + UNPLACED:
+            still = dict.fromkeys(self._unplaced)
+            self._unplaced = [seq for seq in still if seq in mine or seq in self.moves]
 
     def outside(
         self, puts: Sequence[Row], moves: Sequence[Move], ends: Sequence[int]
@@ -163,7 +170,7 @@ class Pending:
         other.moves = self.moves.copy()
         other.ends = self.ends.copy()
         other.known = self.known.copy()
-        other._unplaced = [(list(self.puts.values()), list(self.moves.values()))]
+        other._unplaced = [*self.puts, *self.moves]
         return other
 
     def packed(self) -> bytes:
@@ -196,11 +203,8 @@ class Pending:
         if not self._unplaced:
             return
         unplaced, self._unplaced = self._unplaced, []
-        for puts, moves in unplaced:
-            for row in puts:
-                self._place_job(row[0])
-            for move in moves:
-                self._place_job(move[5])
+        for seq in unplaced:
+            self._place_job(seq)
 
     def _place_job(self, seq: int) -> None:
         row = self.puts.get(seq)
