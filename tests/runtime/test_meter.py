@@ -27,7 +27,7 @@ from headway.core.spec import JobSpec
 from headway.runtime import meter as meters
 from headway.runtime.frames import pack, unpack
 from headway.runtime.measures import DURATIONS_MS
-from headway.runtime.meter import Meter, bucket_of
+from headway.runtime.meter import PLACES, Meter, bucket_of
 from headway.runtime.views import Autoscale, Measure
 from tests.runtime.metered import SLO_MS, START_MS, MeteredDesk
 
@@ -273,3 +273,9 @@ def test_advice_for_queues_that_are_not_there_is_refused() -> None:
     desk = MeteredDesk()
     for query in (Autoscale(("nowhere",)), Autoscale(None, -1)):
         assert isinstance(desk.ask(query), RuleBroken)
+
+
+def test_fields_of_events_lie_where_the_meter_looks_for_them() -> None:
+    for kind, places in PLACES.items():
+        names = kind.__struct_fields__
+        assert places == {name: names.index(name) for name in places}

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from asyncio import AbstractEventLoop
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -19,7 +20,7 @@ from headway.runtime.collector import settle
 from headway.runtime.door import Door
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.service import Service
-from headway.runtime.sharing import Guest, Host
+from headway.runtime.sharing import Host
 from headway.runtime.throttler import NONE, Throttling
 from headway.store import errors
 from headway.store.errors import StoreError, StoreFailed, StoreLocked
@@ -37,9 +38,14 @@ _decode: Final = msgspec.json.Decoder(Throttling).decode
 class Apart(Door):
     """Speaks to an owner that it has started; starts another when that one dies."""
 
-    def __init__(self, path: Path, throttling: Throttling = NONE) -> None:
+    def __init__(
+        self,
+        path: Path,
+        throttling: Throttling = NONE,
+        loop: AbstractEventLoop | None = None,
+    ) -> None:
         self._child: subprocess.Popen[str] | None = None
-        super().__init__(path, throttling)
+        super().__init__(path, throttling, loop)
 
     def close(self) -> None:
         super().close()
@@ -65,7 +71,7 @@ class Apart(Door):
             self._end()
             raise _error(said)
         try:
-            self._guest = Guest(self._path, self._lost)
+            self._guest = self._visit()
         except OSError as error:
             raise OwnerStopped("the owner ended as soon as it was there") from error
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from asyncio import AbstractEventLoop
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Final
 from headway.runtime.errors import OwnerStopped
 from headway.runtime.owner import Ask
 from headway.runtime.service import Service
-from headway.runtime.sharing import Guest, Host
+from headway.runtime.sharing import Guest, Host, LoopGuest
 from headway.runtime.throttler import NONE, Throttling
 from headway.store.errors import StoreError, StoreLocked
 from headway.store.sqlite.store import SqliteStore
@@ -23,10 +24,18 @@ TRY_S: Final = 0.02
 class Door:
     """Owns the file, or speaks to its owner; takes over when that one dies."""
 
-    def __init__(self, path: Path, throttling: Throttling = NONE) -> None:
-        """The throttlers are asked for as long as it is the owner."""
+    def __init__(
+        self,
+        path: Path,
+        throttling: Throttling = NONE,
+        loop: AbstractEventLoop | None = None,
+    ) -> None:
+        """The throttlers are asked for as long as it is the owner. With a loop, which
+        must not wait for an answer then, that hears what another owner says.
+        """
         self._path = path
         self._throttling = throttling
+        self._loop = loop
         self._turn = threading.Lock()
         self._is_closed = False
         self._service: Service | None = None
@@ -74,7 +83,7 @@ class Door:
                 return
             except StoreLocked as locked:
                 with suppress(OSError):
-                    self._guest = Guest(self._path, self._lost)
+                    self._guest = self._visit()
                     return
                 if time.monotonic() > until_s:
                     raise OwnerStopped(
@@ -91,6 +100,12 @@ class Door:
             service.close()
             raise
         self._service = service
+
+    def _visit(self) -> Guest:
+        """The way to whoever owns the file."""
+        if self._loop is None:
+            return Guest(self._path, self._lost)
+        return LoopGuest(self._path, self._lost, self._loop)
 
     def _lost(self) -> None:
         """The owner is gone: somebody has to see to leases and schedules."""

@@ -5,6 +5,7 @@ owner dies, one of the others takes over; what was asked of it and not answered 
 unknown, and its callers are told so.
 """
 
+import asyncio
 import os
 import socket
 import threading
@@ -25,6 +26,8 @@ from headway.runtime.owner import Ask
 from headway.runtime.results import EndWatch, Held, taken_back
 from headway.runtime.service import Service
 
+RECEIVED: Final = 1 << 18
+"""Bytes that an event loop reads at one go."""
 PEERS_MAX: Final = 128
 """Processes that one owner serves."""
 
@@ -165,7 +168,7 @@ class Guest:
         self._waiting: dict[int, Future[Any]] = {}
         self._held: dict[int, int] = {}
         self.is_lost = False
-        _thread("headway-guest", self._listen)
+        self._begin()
 
     def submit(self, ask: Ask) -> Future[Any]:
         future: Future[Any] = Future()
@@ -194,18 +197,26 @@ class Guest:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
+    def _begin(self) -> None:
+        """Listens to the owner, in a thread that does nothing else."""
+        _thread("headway-guest", self._listen)
+
     def _listen(self) -> None:
         try:
             read_frames(self._socket, self._heard)
         finally:
-            self._socket.close()
-            with self._turn:
-                self.is_lost = True
-                waiting = list(self._waiting.values())
-                self._waiting.clear()
-            for future in waiting:
-                future.set_exception(OwnerStopped("the owner is gone: outcome unknown"))
-            self._on_lost()
+            self._end()
+
+    def _end(self) -> None:
+        """Nothing more will be heard. It may take a while: somebody takes over."""
+        self._socket.close()
+        with self._turn:
+            self.is_lost = True
+            waiting = list(self._waiting.values())
+            self._waiting.clear()
+        for future in waiting:
+            future.set_exception(OwnerStopped("the owner is gone: outcome unknown"))
+        self._on_lost()
 
     def _heard(self, call: int, answer: Any) -> None:
         with self._turn:
@@ -216,6 +227,52 @@ class Guest:
             future.set_exception(answer)
         else:
             future.set_result(answer)
+
+
+class LoopGuest(Guest):
+    """The same for a server: its event loop listens, and no thread takes its time."""
+
+    def __init__(
+        self, path: Path, on_lost: Callable[[], None], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._loop = loop
+        self._unread = bytearray()
+        super().__init__(path, on_lost)
+
+    def _begin(self) -> None:
+        self._loop.call_soon_threadsafe(self._attend)
+
+    def _attend(self) -> None:
+        self._loop.add_reader(self._socket.fileno(), self._readable)
+
+    def _readable(self) -> None:
+        try:
+            data = self._socket.recv(RECEIVED, socket.MSG_DONTWAIT)
+            is_over = not data or not self._take(data)
+        except BlockingIOError:
+            return
+        except (OSError, msgspec.MsgspecError):
+            is_over = True
+        if is_over:
+            self._loop.remove_reader(self._socket.fileno())
+            _thread("headway-guest", self._end)
+
+    def _take(self, data: bytes) -> bool:
+        """What has come whole is heard; False if it is none of ours."""
+        unread = self._unread
+        unread += data
+        at = 0
+        while len(unread) - at >= HEAD.size:
+            (length,) = HEAD.unpack_from(unread, at)
+            if length > FRAME_MAX:
+                return False
+            end = at + HEAD.size + length
+            if end > len(unread):
+                break
+            self._heard(*frames.unpack(bytes(unread[at + HEAD.size : end])))
+            at = end
+        del unread[:at]
+        return True
 
 
 def read_frames(peer: socket.socket, heard: Callable[[int, Any], None]) -> None:

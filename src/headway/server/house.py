@@ -159,7 +159,8 @@ class House:
 async def open_house(ground: Ground, host: Host, heard: Heard) -> House:
     """Becomes the owner, with all that was stored before."""
     ground.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    door = await asyncio.to_thread(ground.truth.enter, heard)
+    loop = asyncio.get_running_loop()
+    door = await asyncio.to_thread(ground.truth.enter, heard, loop)
     try:
         house = House(ground, host, door)
         await house.furnish()

@@ -1,5 +1,6 @@
 """Where a server's jobs are kept: in a file of its own, or in a database."""
 
+from asyncio import AbstractEventLoop
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -16,8 +17,10 @@ from headway.store.sqlite.reader import Reader
 class Truth(Protocol):
     """What the parts of a server need to get at it."""
 
-    def enter(self, heard: Heard) -> Link:
-        """Becomes its owner."""
+    def enter(self, heard: Heard, loop: AbstractEventLoop) -> Link:
+        """Becomes its owner, or finds the way to it; called by another thread than the
+        loop's.
+        """
 
     def open_past(self) -> Past:
         """History, beside the owner."""
@@ -34,13 +37,13 @@ class InFile:
         self._throttling = throttling
         self._is_apart = is_apart
 
-    def enter(self, heard: Heard) -> Link:
+    def enter(self, heard: Heard, loop: AbstractEventLoop) -> Link:
         """The lock of a file keeps others away: nobody replaces its owner."""
         if self._is_apart:
             from headway.runtime.apart import Apart
 
-            return Apart(self._path, self._throttling)
-        return Door(self._path, self._throttling)
+            return Apart(self._path, self._throttling, loop)
+        return Door(self._path, self._throttling, loop)
 
     def open_past(self) -> Past:
         return Reader(open_for_reader(self._path))
@@ -59,7 +62,7 @@ class InDatabase:
         self._address = address
         self._partition = partition
 
-    def enter(self, heard: Heard) -> Link:
+    def enter(self, heard: Heard, loop: AbstractEventLoop) -> Link:
         from headway.runtime.tenure import Tenure
         from headway.server.inbox import enqueue_of
 
