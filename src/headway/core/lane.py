@@ -121,7 +121,7 @@ class TenancyTier(Shelf[Turn]):
 TURNS_SURE: Final = 1_024
 """In a round that has met more turns than this, many more are to be expected."""
 TURNS_BELOW: Final = 128
-"""With fewer turns than this that were not served yet, a round is read on."""
+"""With fewer turns than this to choose from, or to be served yet, a round is read on."""
 
 
 class Cold:
@@ -195,13 +195,16 @@ class Cold:
     def one_left(self, turn: Turn) -> None:
         """A job has left: the round is read on before a batch runs out of turns.
 
-        Others of whom memory knows more were served already, and wait for the next.
+        Of those to choose from many may have been served already, and of those that
+        were not, many may be stopped by a limit.
         """
         self.is_idle = False
         fresh = self.fresh
         if turn in fresh:
             del fresh[turn]
-        if not self.is_read and len(fresh) < TURNS_BELOW:
+        if self.is_read:
+            return
+        if len(fresh) < TURNS_BELOW or self.lane.entitled.shelf.size < TURNS_BELOW:
             self.lane.queue.shared.reads[self.lane] = None
 
     def want(self) -> None:
