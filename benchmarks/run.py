@@ -76,6 +76,7 @@ def report(names: Sequence[str]) -> int:
     console.print(table(found, origin))
     if not names:
         write(RESULTS, found, origin)
+    draw(RESULTS, found, origin)
     bad = [figure.name for figure in found if not figure.is_good]
     if bad:
         console.print(f"out of bounds: {', '.join(bad)}", style="bold red")
@@ -143,6 +144,10 @@ def write(folder: Path, figures: Sequence[Figure], origin: dict[str, str]) -> No
     text = json.dumps({**origin, "figures": rows}, indent=2, ensure_ascii=False)
     (folder / "bench.json").write_text(text + "\n")
     (folder / "bench.md").write_text(markdown(figures, origin))
+
+
+def draw(folder: Path, figures: Sequence[Figure], origin: dict[str, str]) -> None:
+    """The picture of the server and its peers, whenever they were measured."""
     if http_chart.is_drawable(figures):
         (folder / "http.svg").write_text(http_chart.draw(figures, origin))
 

@@ -110,6 +110,7 @@ def test_chart_names_all_and_says_what_was_not_measured(tmp_path: Path) -> None:
         Figure(CELERY_EVERYSEC, 1_000, "jobs/s"),
     ]
     run.write(tmp_path, figures, ORIGIN)
+    run.draw(tmp_path, figures, ORIGIN)
     text = "|".join(ET.fromstring((tmp_path / "http.svg").read_text()).itertext())
     assert "15,000" in text
     assert "Headway does 3 times as many" in text
@@ -119,7 +120,7 @@ def test_chart_names_all_and_says_what_was_not_measured(tmp_path: Path) -> None:
 
 
 def test_no_chart_without_the_figure_of_the_server(tmp_path: Path) -> None:
-    run.write(tmp_path, [Figure("other", 1, "s")], ORIGIN)
+    run.draw(tmp_path, [Figure("other", 1, "s")], ORIGIN)
     assert not (tmp_path / "http.svg").exists()
 
 

@@ -27,7 +27,10 @@ from headway.runtime.results import EndWatch, Held, taken_back
 from headway.runtime.service import Service
 
 RECEIVED: Final = 1 << 18
-"""Bytes that an event loop reads at one go."""
+"""Bytes that are read at one go."""
+SENT: Final = 1 << 20
+"""Bytes that the kernel is asked to keep of what the other side has not read yet: whoever
+sends more waits for it."""
 PEERS_MAX: Final = 128
 """Processes that one owner serves."""
 
@@ -92,6 +95,7 @@ class Host:
                 if is_room:
                     self._peers.add(peer)
             if is_room:
+                _widen(peer)
                 _thread("headway-peer", lambda peer=peer: self._serve(peer))  # type: ignore[misc]
             else:
                 peer.close()
@@ -162,6 +166,7 @@ class Guest:
             raise
         finally:
             address.close()
+        _widen(self._socket)
         self._on_lost = on_lost
         self._turn = threading.Lock()
         self._calls = 0
@@ -277,7 +282,8 @@ class LoopGuest(Guest):
 
 def read_frames(peer: socket.socket, heard: Callable[[int, Any], None]) -> None:
     """Until the other side is gone, or says what it may not say."""
-    with peer.makefile("rb") as stream, suppress(OSError, msgspec.MsgspecError):
+    stream = peer.makefile("rb", buffering=RECEIVED)
+    with stream, suppress(OSError, msgspec.MsgspecError):
         while head := stream.read(HEAD.size):
             if len(head) < HEAD.size:
                 return
@@ -288,6 +294,12 @@ def read_frames(peer: socket.socket, heard: Callable[[int, Any], None]) -> None:
             if len(blob) < length:
                 return
             heard(*frames.unpack(blob))
+
+
+def _widen(peer: socket.socket) -> None:
+    """As far as the machine lets us."""
+    with suppress(OSError):
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SENT)
 
 
 def _thread(name: str, target: Callable[[], None]) -> None:
