@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.core.capacity import (
+    SLOTS_MAX,
     Figures,
     LaneFigures,
     QueueFigures,
@@ -184,6 +185,13 @@ def test_advice_is_within_its_bounds_whatever_the_figures(
     free = advice(*lanes, slots=slots)
     assert free.slots >= told.slots
     assert free.slots >= ceil(free.load - 1e-3)
+
+
+@pytest.mark.parametrize("share", [5e-324, 1e-12])
+def test_a_share_of_next_to_nothing_still_wants_a_number(share: float) -> None:
+    queues = (QueueFigures(name="q", slot_share=share),)
+    told = advice(lane(per_s=1_000.0, run_ms=1_000.0), queues=queues)
+    assert told.slots == SLOTS_MAX
 
 
 def test_a_fleet_grows_at_once_and_shrinks_when_less_was_wanted_for_a_while() -> None:

@@ -119,6 +119,14 @@ def config(examples: int, phases: list[str]) -> Any:
                 # No pattern can say which dates and time zones there are.
                 "positive_data_acceptance": {"enabled": False},
             },
+            "operations": [
+                {
+                    # Whoever discards a write that was published is told that it was,
+                    # and finds it as it is.
+                    "include-path": "/v1/writes/{id}",
+                    "checks": {"use_after_free": {"enabled": False}},
+                }
+            ],
         }
     )
 
@@ -184,6 +192,9 @@ def drive(server: Serving, examples: int, phases: list[str], least: int) -> Driv
 @pytest.fixture
 def server() -> Iterator[Serving]:
     with serving() as running:
+        # The index has a process of its own, which may come a little later.
+        while running.ask("GET", "/v1/jobs").status == 503:
+            assert running.process.poll() is None
         yield running
 
 

@@ -21,6 +21,8 @@ RUN_MS: Final = 1_000.0
 """The run time of jobs of which nothing is known."""
 START_MS: Final = 30_000
 """How long a new worker takes to be there, if nobody says."""
+SLOTS_MAX: Final = 1_000_000_000
+"""Nobody is told to start more, by whatever figures: a share may be next to nothing."""
 HOLD_MS: Final = 30_000
 """How long a fleet stays as large as it was last wanted to be."""
 
@@ -135,8 +137,7 @@ def wanted(figures: Figures, start_ms: int = START_MS) -> Wanted:
     needs += _backlog(figures, lanes, start_ms)
     needs += _shared(lanes, queues)
     most, reason = max(needs, key=lambda need: need[0])
-    if most > useful:
-        most = useful
+    most = min(most, useful, SLOTS_MAX)
     notes = [reason, *_limited(figures, lanes, queues), *_long_runs(lanes)]
     return Wanted(
         # A hair above a whole number is not worth a worker.
