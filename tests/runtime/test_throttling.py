@@ -232,7 +232,7 @@ def test_it_is_asked_again_after_a_restart_and_never_without_it(
     put(queue, "refuse", "raise", payload=tmp_path)
     queue = opened()
     with ThreadPoolExecutor() as threads:
-        threads.submit(queue.lease, "q", most=1, wait="1ms").result(PATIENCE_S)
+        threads.submit(queue.lease, "q", most=1, wait="500ms").result(PATIENCE_S)
         until(lambda: queue.counts("q").dead == 1)
     # The next owner has no throttler: what waited for its verdict waits no more.
     assert started(opened(""), 1) == ["raise"]
@@ -246,7 +246,7 @@ def test_whoever_configures_a_queue_can_neither_give_nor_take_a_throttler(
     assert started(queue, 1) == ["refuse"]
     queue = opened(has_throttler=False)
     put(queue, "refuse")
-    assert queue.lease("q", wait="1ms") == []
+    assert queue.lease("q", wait="500ms") == []
     until(lambda: queue.counts("q").dead == 1)
 
 
@@ -270,11 +270,11 @@ def test_a_module_that_is_gone_is_no_fault_of_a_job(
     monkeypatch.syspath_prepend(tmp_path)
     queue = opened("by_kind", place="vanishing")
     put(queue, "exit", tenant="t")
-    assert queue.lease("q", wait="1ms") == []
+    assert queue.lease("q", wait="500ms") == []
     until(lambda: "status 7" in texts(queue, 1))
     module.unlink()
     put(queue, "start", tenant="other")
-    assert queue.lease("q", wait="1ms") == []
+    assert queue.lease("q", wait="500ms") == []
     until(lambda: "there is no module vanishing" in texts(queue, 2))
     until(lambda: queue.measure().throttlers[0].errors.get("not loaded", 0) > 5)
     assert queue.counts("q").scheduled <= 1  # what it ended on may be put off
@@ -285,7 +285,7 @@ def test_a_module_that_is_gone_is_no_fault_of_a_job(
 def test_a_process_ends_with_its_owner(opened: Opened, tmp_path: Path) -> None:
     queue = opened()
     put(queue, "hang", payload=tmp_path)
-    assert queue.lease("q", wait="1ms") == []
+    assert queue.lease("q", wait="500ms") == []
     until(lambda: (tmp_path / "pid").exists() and bool((tmp_path / "pid").read_text()))
     opened("")
     with pytest.raises(ProcessLookupError):
