@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-from asyncio import AbstractEventLoop
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -38,14 +37,7 @@ _decode: Final = msgspec.json.Decoder(Throttling).decode
 class Apart(Door):
     """Speaks to an owner that it has started; starts another when that one dies."""
 
-    def __init__(
-        self,
-        path: Path,
-        throttling: Throttling = NONE,
-        loop: AbstractEventLoop | None = None,
-    ) -> None:
-        self._child: subprocess.Popen[str] | None = None
-        super().__init__(path, throttling, loop)
+    _child: subprocess.Popen[str] | None = None
 
     def close(self) -> None:
         super().close()
