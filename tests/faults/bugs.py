@@ -22,7 +22,16 @@ from headway.runtime.records import encode, unpack_chapter, unpack_heading, unpa
 from headway.sim.faults.clock import StoreClock
 from headway.store.memory import MemoryDisk, MemoryStore
 from headway.store.port import HELD, Batch, Segment
-from headway.store.sqlite import log, pragmas, rows, statements, store, writes
+from headway.store.sqlite import (
+    bundle_statements,
+    bundles,
+    log,
+    pragmas,
+    rows,
+    statements,
+    store,
+    writes,
+)
 from headway.store.sqlite.pending import Pending
 from headway.store.sqlite.store import SqliteStore
 
@@ -328,11 +337,11 @@ def drops_what_is_pending(patch: pytest.MonkeyPatch) -> None:
     """What is to be sorted in is taken for sorted in."""
     real = writes.sort_in
 
-    def sort_in(connection: apsw.Connection, pending: Pending) -> Pending:
+    def sort_in(connection: apsw.Connection, pending: Pending, *rest: Any) -> Pending:
         doomed = pending.copy()
         doomed.number = pending.number
         doomed.puts = {seq: row for seq, row in pending.puts.items() if seq % 5}
-        return real(connection, doomed)
+        return real(connection, doomed, *rest)
 
     for module in (writes, rows):
         patch.setattr(module, "sort_in", sort_in)
@@ -348,6 +357,44 @@ def thins_too_much(patch: pytest.MonkeyPatch) -> None:
         return real(kept)
 
     patch.setattr(Pending, "packed", packed)
+
+
+def forgets_who_has_left_a_bundle(patch: pytest.MonkeyPatch) -> None:
+    """Jobs that are over while others of their bundle are not are there again."""
+    nobody = "INSERT INTO gone SELECT ?, ? WHERE FALSE"
+    patch.setattr(bundle_statements, "GONE", nobody)
+
+
+def ends_bundles_early(patch: pytest.MonkeyPatch) -> None:
+    """A bundle goes when the first of its jobs does."""
+    real = bundles.leave
+
+    def leave(
+        connection: apsw.Connection, left: dict[int, list[int]], pending: Pending
+    ) -> None:
+        real(connection, left, pending)
+        connection.executemany(
+            "DELETE FROM bundles WHERE seq = ?", [(bundle,) for bundle in left]
+        )
+
+    patch.setattr(bundles, "leave", leave)
+
+
+def forgets_that_members_are_held(patch: pytest.MonkeyPatch) -> None:
+    """Leased jobs of bundles are ready for the next owner."""
+    nobody = "SELECT seq, change FROM held WHERE seq BETWEEN ? AND ? AND FALSE"
+    patch.setattr(bundle_statements, "HELD_BETWEEN", nobody)
+
+
+def reads_past_members(patch: pytest.MonkeyPatch) -> None:
+    """Of every read of bundles the last job is taken for read."""
+    real = bundles.in_order
+
+    def in_order(*of: Any) -> list[Any]:
+        found = real(*of)
+        return found[:-2] + found[-1:]
+
+    patch.setattr(bundles, "in_order", in_order)
 
 
 def keeps_its_epoch(patch: pytest.MonkeyPatch) -> None:

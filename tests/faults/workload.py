@@ -35,7 +35,10 @@ START_MS: Final = 1_000_000
 STEP_MS: Final = 1_000
 OPTIONS: Final = {
     "passive": SqliteOptions(
-        wal_passive_bytes=48 * KIB, wal_truncate_bytes=64 * 1024 * KIB, pending_rows=3
+        wal_passive_bytes=48 * KIB,
+        wal_truncate_bytes=64 * 1024 * KIB,
+        pending_rows=3,
+        bundle_least=2,
     ),
     "truncate": SqliteOptions(
         wal_passive_bytes=48 * KIB, wal_truncate_bytes=48 * KIB, pending_bytes=KIB

@@ -39,6 +39,7 @@ class InMemory:
 class InSqlite:
     pending_rows = 4_096
     pending_bytes = 4 * MIB
+    bundle_least = 16
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / "partition.db"
@@ -59,6 +60,7 @@ class InSqlite:
             is_locked=is_locked,
             pending_rows=self.pending_rows,
             pending_bytes=self.pending_bytes,
+            bundle_least=self.bundle_least,
         )
         store = SqliteStore(self.path, options)
         self._opened.append(store)
@@ -83,11 +85,19 @@ class InSqliteMixed(InSqlite):
     pending_rows = 4
 
 
+class InSqliteBundled(InSqlite):
+    """Jobs become bundles as soon as there are two of them."""
+
+    pending_rows = 3
+    bundle_least = 2
+
+
 PLACES = [
     InMemory,
     InSqlite,
     InSqliteSorted,
     InSqliteThinned,
     InSqliteMixed,
+    InSqliteBundled,
     InPostgres,
 ]

@@ -110,7 +110,7 @@ Damage = tuple[str, str]
 DAMAGES: list[Damage] = [
     ("DELETE FROM history WHERE first = 7", "history: segment 6"),
     ("UPDATE history SET count = 3 WHERE first = 7", "history: segment 7"),
-    ("UPDATE jobs SET lane = -4 WHERE seq = 10", "lane -4"),
+    ("UPDATE jobs SET lane = -4 WHERE seq = 12", "lane -4"),
     ("DELETE FROM bodies WHERE seq = 12", "job 12 has no body"),
     ("DELETE FROM jobs WHERE seq = 12", "body 12 belongs to no job"),
     ("DELETE FROM meta", "epoch: None"),

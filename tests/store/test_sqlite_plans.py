@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from headway.store.port import START, Position, Row
-from headway.store.sqlite import schema, statements
+from headway.store.sqlite import bundle_statements, schema, statements
 from headway.store.sqlite.rows import Rows
 from tests.store.rows import job
 
@@ -21,6 +21,7 @@ BINDINGS = {
     "PENDING": 0,
     "SORTED_IN": 1,
     "LAST_JOB": 0,
+    "LAST_ROW": 0,
     "JOBS_AMONG": 1,
     "FORGET_FACT": 2,
     "FORGET_KEYS": 1,
@@ -34,7 +35,8 @@ BINDINGS = {
     "ROWS_OF_SECOND": 6,
     "ROWS_OF_FIRST": 5,
     "ROWS": 4,
-    "HELD_ROWS": 2,
+    "HELD": 2,
+    "SOME_HELD": 3,
     "TURNS": 4,
     "HEADS": 3,
     "OLDEST": 0,
@@ -42,7 +44,34 @@ BINDINGS = {
     "LAST_SEGMENT": 0,
     "APPEND": 4,
 }
-CARRIED = ("LET_GO", "END", "END_BODY", "JOBS", "JOBS_AMONG", "RESULTS")
+OF_BUNDLES = {
+    "LAST_BUNDLED": 0,
+    "TAIL": 3,
+    "BUNDLES_OF_SECOND": 5,
+    "BUNDLES_OF_FIRST": 4,
+    "BUNDLES": 3,
+    "NAMES": 3,
+    "BUNDLE_BEFORE": 1,
+    "BUNDLES_AMONG": 1,
+    "HELD_BETWEEN": 2,
+    "MEMBERS_LEFT": 1,
+    "DROP_BUNDLES": 1,
+    "DROP_GONE": 1,
+    "GONE_OF": 1,
+}
+CARRIED = (
+    "BUNDLE_BEFORE",
+    "BUNDLES_AMONG",
+    "MEMBERS_LEFT",
+    "DROP_BUNDLES",
+    "DROP_GONE",
+    "LET_GO",
+    "END",
+    "END_BODY",
+    "JOBS",
+    "JOBS_AMONG",
+    "RESULTS",
+)
 ALLOWED_SCANS = {
     "SCAN CONSTANT ROW",  # no table
     "SCAN names",  # the turns found so far, one by one
@@ -50,6 +79,7 @@ ALLOWED_SCANS = {
     "SCAN carray VIRTUAL TABLE INDEX 1:",  # the seqs asked for
     "SCAN pending",  # all of it is wanted
     "SCAN history",  # from one end, one row
+    "SCAN bundles",  # the same
     "SCAN results USING COVERING INDEX results_by_time",  # the same
 }
 
@@ -61,10 +91,12 @@ def connection() -> apsw.Connection:
     return opened
 
 
-@pytest.mark.parametrize("name", BINDINGS)
+@pytest.mark.parametrize("name", [*BINDINGS, *OF_BUNDLES])
 def test_no_statement_scans_or_sorts(connection: apsw.Connection, name: str) -> None:
-    statement = "EXPLAIN QUERY PLAN " + getattr(statements, name)
-    values = [apsw.carray(array("q", [1])) if name in CARRIED else 1] * BINDINGS[name]
+    module = bundle_statements if name in OF_BUNDLES else statements
+    statement = "EXPLAIN QUERY PLAN " + getattr(module, name)
+    count = (BINDINGS | OF_BUNDLES)[name]
+    values = [apsw.carray(array("q", [1])) if name in CARRIED else 1] * count
     steps = [row[3] for row in connection.execute(statement, values)]
     assert steps
     for step in steps:

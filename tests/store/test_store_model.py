@@ -27,6 +27,7 @@ from tests.store.model import Model
 from tests.store.places import (
     InMemory,
     InSqlite,
+    InSqliteBundled,
     InSqliteMixed,
     InSqliteSorted,
     InSqliteThinned,
@@ -41,6 +42,8 @@ CHANGES = st.none() | st.binary(max_size=3)
 BODIES = st.binary(max_size=3) | st.sampled_from(
     [bytes(1024), bytes(1025), bytes(9000)]
 )
+RUNS = st.sampled_from([1, 1, 1, 2, 5])
+"""Jobs that come to the same place, one after the other."""
 KINDS = st.sampled_from(["", "limit", "queue"])
 NAMES = st.binary(max_size=2)
 COUNTS = st.integers(0, 3)
@@ -68,12 +71,10 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def commit(self, data: st.DataObject) -> None:
+        drawn = data.draw(st.lists(st.tuples(places(), BODIES, RUNS), max_size=6))
+        rows = [(where, body) for where, body, count in drawn for _ in range(count)]
         puts = [
-            (seq, *where, body)
-            for seq, (where, body) in enumerate(
-                data.draw(st.lists(st.tuples(places(), BODIES), max_size=6)),
-                self.seq + 1,
-            )
+            (seq, *where, body) for seq, (where, body) in enumerate(rows, self.seq + 1)
         ]
         self.seq += len(puts)
         known = sorted({*self.model.jobs, *(row[0] for row in puts)})
@@ -188,6 +189,10 @@ class MixedMachine(SqliteMachine):
     kind = InSqliteMixed
 
 
+class BundledMachine(SqliteMachine):
+    kind = InSqliteBundled
+
+
 class PostgresMachine(StoreMachine):
     def start(self) -> None:
         self.place = InPostgres()
@@ -201,10 +206,18 @@ class SimulatedMachine(StoreMachine):
         self.place = SimulatedPlace(wal_bytes=20_000)
         self.owner = Owner(self.place.open())
 
-    @rule(pending_rows=st.sampled_from([0, 5, 4_096]), kib=st.sampled_from([1, 4_096]))
-    def reopen_with(self, pending_rows: int, kib: int) -> None:
+    @rule(
+        pending_rows=st.sampled_from([0, 5, 4_096]),
+        kib=st.sampled_from([1, 4_096]),
+        least=st.sampled_from([2, 16]),
+    )
+    def reopen_with(self, pending_rows: int, kib: int, least: int) -> None:
         self.store.close()
-        options = {"pending_rows": pending_rows, "pending_bytes": kib * 1_024}
+        options = {
+            "pending_rows": pending_rows,
+            "pending_bytes": kib * 1_024,
+            "bundle_least": least,
+        }
         self.place.options = msgspec.structs.replace(self.place.options, **options)
         self.owner = Owner(self.place.open())
 
@@ -245,7 +258,8 @@ def test_memory_store_agrees_with_the_model() -> None:
 
 
 @pytest.mark.parametrize(
-    "machine", [SqliteMachine, SortedMachine, ThinnedMachine, MixedMachine]
+    "machine",
+    [SqliteMachine, SortedMachine, ThinnedMachine, MixedMachine, BundledMachine],
 )
 def test_sqlite_store_agrees_with_the_model(machine: type[StoreMachine]) -> None:
     check(machine, 15)

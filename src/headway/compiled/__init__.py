@@ -72,6 +72,7 @@ MODULES: Final = (
     "headway.server.ids",
     "headway.server.shapes",
     "headway.sim.scan_board",
+    "headway.store.sqlite.bundles",
     "headway.store.sqlite.pending",
     "headway.store.sqlite.places",
 )

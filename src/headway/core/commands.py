@@ -1,7 +1,6 @@
 """What may be asked of a partition, and the answers it gives."""
 
 from enum import StrEnum
-from typing import NamedTuple
 
 import msgspec
 
@@ -248,13 +247,6 @@ class Tick(msgspec.Struct, eq=False):
     """Nothing but the passing of time."""
 
 
-class Group(NamedTuple):
-    """Jobs of one turn, as the store has them."""
-
-    name: bytes
-    jobs: list[Job]
-
-
 class Fetched(msgspec.Struct, eq=False):
     """What the store had of something that was to be read. Nobody is answered."""
 
@@ -269,15 +261,6 @@ class Fetched(msgspec.Struct, eq=False):
     """Of a lane: how many jobs of a turn were asked for."""
     is_full: bool = False
     """Memory holds as many turns as it may."""
-
-    def groups(self) -> list[Group]:
-        """The jobs of each turn."""
-        found: list[Group] = []
-        for name, job in zip(self.names, self.jobs, strict=True):
-            if not found or found[-1].name != name:
-                found.append(Group(name, []))
-            found[-1].jobs.append(job)
-        return found
 
 
 Command = (

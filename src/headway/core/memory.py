@@ -11,7 +11,7 @@ from typing import Final
 from headway.core import life
 from headway.core.book import Book
 from headway.core.bounds import Bounds
-from headway.core.commands import Decision, Enqueue, Fetched, Group
+from headway.core.commands import Decision, Enqueue, Fetched
 from headway.core.job import Job
 from headway.core.lane import Cold, Lane, read_anew
 from headway.core.queue import Queue, ask_no_more
@@ -115,9 +115,16 @@ def _take_lane(book: Book, lane: Lane, command: Fetched, now_ms: int) -> None:
     cold = lane.cold
     if cold is None:
         return
-    for group in command.groups():
-        _take_group(book, lane, command, group, now_ms)
-        cold.after = group.name
+    names, jobs = command.names, command.jobs
+    begin = 0
+    while begin < len(jobs):
+        name = names[begin]
+        end = begin + 1
+        while end < len(jobs) and names[end] == name:
+            end += 1
+        _take_group(book, lane, command, (name, jobs[begin:end]), now_ms)
+        begin = end
+        cold.after = name
         cold.met += 1
     if command.is_end:
         cold.is_read = True
@@ -135,7 +142,11 @@ def _take_lane(book: Book, lane: Lane, command: Fetched, now_ms: int) -> None:
 
 
 def _take_group(
-    book: Book, lane: Lane, command: Fetched, group: Group, now_ms: int
+    book: Book,
+    lane: Lane,
+    command: Fetched,
+    group: tuple[bytes, list[Job]],
+    now_ms: int,
 ) -> None:
     """The first jobs of one turn."""
     name, jobs = group

@@ -115,6 +115,7 @@ class DiskMedium:
             wal_truncate_bytes=4 * wal_bytes,
             pending_rows=chance.choice([0, 20, 200, 4_096]),
             pending_bytes=chance.choice([1, 16, 4_096]) * 1024,
+            bundle_least=chance.choice([2, 16]),
         )
         self._opened: list[SqliteStore] = []
 

@@ -26,6 +26,9 @@ class SqliteOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Beyond this a commit sorts into the tables of jobs what earlier ones have left."""
     pending_bytes: int = 4 * MIB
     """Beyond this it throws out what no longer matters of that."""
+    bundle_least: int = 16
+    """So many jobs that wait in one place of a turn, one after the other, are written as
+    one row, and fewer as a row each."""
     busy_ms: int = 5_000
     """How long a commit waits for a foreign writer before the store stops."""
     readers_max: int = 4
@@ -37,5 +40,7 @@ class SqliteOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("cache_bytes must be 1 MiB or more")
         if self.pending_rows < 0 or self.pending_bytes < 0:
             raise ValueError("pending_rows and pending_bytes must not be negative")
+        if self.bundle_least < 1:
+            raise ValueError("bundle_least must be positive")
         if self.readers_max < 1 or self.busy_ms < 0:
             raise ValueError("readers_max must be positive, busy_ms not negative")

@@ -14,12 +14,18 @@ from headway.store.errors import Contradiction
 from headway.store.port import HELD, Move, Row
 from headway.store.sqlite.places import Place, Places
 
+Spot = tuple[int, bytes, int]
+"""Where bundles stand one behind the other: lane, turn and first key."""
+Member = tuple[int, int, bytes]
+"""A job of a bundle: seq, second key, what it was enqueued as."""
 Written = tuple[Sequence[Row], Sequence[Move], Sequence[int]]
 
 UNPLACED: Final = 1_024
 """Jobs that have come and need no place before those are left out that have gone."""
 KNOWN_MAX: Final = 100_000
 """Jobs of the tables that are remembered to be there."""
+TAILS_MAX: Final = 10_000
+"""Spots with bundles that are remembered."""
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(tuple[list[Row], list[Move], list[int]]).decode
 
@@ -36,6 +42,7 @@ class Pending:
         "moves",
         "number",
         "puts",
+        "tails",
     )
 
     def __init__(self) -> None:
@@ -49,8 +56,11 @@ class Pending:
         """The last commit that is in here."""
         self.bytes = 0
         """What all these commits have written."""
-        self.known: set[int] = set()
-        """Jobs that were read from the tables, and are there until they are over."""
+        self.known: dict[int, int] = {}
+        """Jobs that were read from the tables, and are there until they are over; with
+        the bundle that they are in, or 0."""
+        self.tails: set[Spot] = set()
+        """Where there are bundles: whatever comes there will wait, too."""
         self._unplaced: list[int] = []
         self._places = Places()
         """Where jobs stand, or did; without those of `_unplaced`."""
@@ -78,8 +88,8 @@ class Pending:
                 self.ends[seq] = None
         # Numbers alone: what a commit has written need not be kept for this, and the
         # collector of cycles would walk it again and again.
-        self._unplaced += [row[0] for row in puts]
-        self._unplaced += [move[5] for move in moves]
+        self._unplaced += [row[0] for row in puts if row[1] != HELD]
+        self._unplaced += [move[5] for move in moves if move[0] != HELD]
         if len(self._unplaced) > 2 * len(self) + UNPLACED:
             still = dict.fromkeys(self._unplaced)
             self._unplaced = [seq for seq in still if seq in mine or seq in self.moves]
@@ -113,9 +123,24 @@ class Pending:
 
     def read(self, rows: Sequence[Row]) -> None:
         """The tables have these jobs: nobody need ask them once more."""
-        if len(self.known) + len(rows) > KNOWN_MAX:
-            self.known = set()
-        self.known.update([row[0] for row in rows])
+        self._make_room(len(rows))
+        self.known.update(dict.fromkeys([row[0] for row in rows], 0))
+
+    def know(self, members: Sequence[Member], bundle: int) -> None:
+        """The tables have these jobs, in a bundle."""
+        self._make_room(len(members))
+        self.known.update(dict.fromkeys([member[0] for member in members], bundle))
+
+    def forget(self, seqs: Iterable[int]) -> None:
+        """Whoever wants to know where these are must look."""
+        known = self.known
+        for seq in seqs:
+            known.pop(seq, None)
+
+    def add_tail(self, spot: Spot) -> None:
+        if len(self.tails) >= TAILS_MAX:
+            self.tails.clear()
+        self.tails.add(spot)
 
     def now(self, row: Row) -> Row | None:
         """What has become of a job that the tables tell of; None if it is over."""
@@ -125,14 +150,20 @@ class Pending:
         move = self.moves.get(seq)
         return row if move is None else (seq, *move[:5], row[6])
 
-    def is_elsewhere(self, seq: int) -> bool:
-        """Whether the tables are wrong about where the job stands."""
-        return seq in self.moves or seq in self.ends
+    def standing(self, rows: list[Row]) -> list[Row]:
+        """Those of the tables' rows that are right about where the job stands."""
+        moves, ends = self.moves, self.ends
+        return [row for row in rows if row[0] not in moves and row[0] not in ends]
 
-    def has_places(self, lane: int, turn: bytes) -> bool:
-        """Whether jobs may stand in this turn of which the tables do not say so."""
-        self._place()
-        return self._places.line((lane, turn)) is not None
+    def disturbed(self, found: dict[bytes, list[Row]]) -> set[bytes]:
+        """Turns of whose rows some do not stand there any more."""
+        moves, ends = self.moves, self.ends
+        names: set[bytes] = set()
+        for name, rows in found.items():
+            for row in rows:
+                if row[0] in moves or row[0] in ends:
+                    names.add(name)
+        return names
 
     def names(
         self, lane: int, after: bytes | None, until: bytes | None, most: int
@@ -169,7 +200,8 @@ class Pending:
         other.puts = self.puts.copy()
         other.moves = self.moves.copy()
         other.ends = self.ends.copy()
-        other.known = self.known.copy()
+        other.known = self.known
+        other.tails = self.tails
         other._unplaced = [*self.puts, *self.moves]
         return other
 
@@ -178,6 +210,10 @@ class Pending:
         return pack(
             list(self.puts.values()), list(self.moves.values()), list(self.ends)
         )
+
+    def _make_room(self, more: int) -> None:
+        if len(self.known) + more > KNOWN_MAX:
+            self.known.clear()
 
     def _stands(self, place: Place, lane: int, turn: bytes) -> bool:
         first, second, seq = place

@@ -9,7 +9,9 @@ from typing import Final
 import apsw
 
 from headway.store.port import HELD, START, Position, Row
+from headway.store.sqlite import bundles
 from headway.store.sqlite import statements as sql
+from headway.store.sqlite.options import SqliteOptions
 from headway.store.sqlite.pending import Pending, unpack
 from headway.store.sqlite.reader import Reader
 from headway.store.sqlite.writes import sort_in
@@ -22,8 +24,13 @@ _position: Final = itemgetter(3, 4, 0)
 class Rows(Reader):
     """The owner's reads of jobs."""
 
-    def __init__(self, connection: apsw.Connection | None = None) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection | None = None,
+        options: SqliteOptions | None = None,
+    ) -> None:
         super().__init__(connection)
+        self._options = options or SqliteOptions()
         self._pending = Pending()
         self._epoch = 0
 
@@ -76,7 +83,7 @@ class Rows(Reader):
         try:
             left = Pending()
             if connection.execute(sql.EPOCH).get == self._epoch:
-                left = sort_in(connection, self._pending)
+                left = sort_in(connection, self._pending, self._options)
             # Else it is another's, and whatever is made of this read can't be written.
             connection.execute("COMMIT")
         except BaseException:
@@ -100,7 +107,11 @@ def _jobs(connection: apsw.Connection, seqs: Iterable[int]) -> list[Row]:
     wanted = array("q", seqs)
     if not wanted:
         return []
-    return list(connection.execute(sql.JOBS, (apsw.carray(wanted),)))
+    rows: list[Row] = list(connection.execute(sql.JOBS, (apsw.carray(wanted),)))
+    if len(rows) < len(wanted):
+        found = {row[0] for row in rows}
+        rows += bundles.find(connection, [seq for seq in wanted if seq not in found])
+    return rows
 
 
 def _turns(
@@ -117,23 +128,28 @@ def _turns(
         found = _named(connection, lane, after, limit, each)
         # Where there are more of either, only up to the last one all are known.
         end = max(found) if len(found) == limit else None
+        bundled = bundles.names(connection, lane, after, end, limit)
+        if len(bundled) == limit:
+            end = bundled[-1]
         names = pending.names(lane, after, end, limit)
         if len(names) == limit:
             end = names[-1]
-        for name in sorted({*found, *names}):
+        # What the tables say of these is not all, or not true any more.
+        others = pending.disturbed(found).union(bundled, names)
+        plain: list[Row] = []
+        for name in sorted(others.union(found)) if others else found:
             if end is not None and name > end:
                 break
-            first = found.get(name, [])
-            if pending.has_places(lane, name) or any(
-                pending.is_elsewhere(row[0]) for row in first
-            ):
+            if name in others:
                 first = _rows(connection, pending, (lane, name), START, each)
             else:
-                pending.read(first)
+                first = found[name]
+                plain += first
             rows += first
             limit -= bool(first)
             if not limit:
                 break
+        pending.read(plain)
         if end is None:
             break
         after = end
@@ -165,7 +181,6 @@ def _rows(
 ) -> list[Row]:
     """The first of both: those of the tables, and those whose place is pending."""
     rows = _sorted_rows(connection, pending, of, after, limit)
-    pending.read(rows)
     until = _position(rows[-1]) if len(rows) == limit > 0 else None
     beyond = pending.standing_in(*of, after, until, limit)
     if not beyond:
@@ -189,8 +204,8 @@ def _sorted_rows(
     rows: list[Row] = []
     page = limit
     while len(rows) < limit:
-        found = _read(connection, of, after, page)
-        rows += [row for row in found if not pending.is_elsewhere(row[0])]
+        found = _read(connection, pending, of, after, page)
+        rows += pending.standing(found)
         if len(found) < page:
             break
         after = Position(*_position(found[-1]))
@@ -200,7 +215,11 @@ def _sorted_rows(
 
 
 def _read(
-    connection: apsw.Connection, of: tuple[int, bytes], after: Position, limit: int
+    connection: apsw.Connection,
+    pending: Pending,
+    of: tuple[int, bytes],
+    after: Position,
+    limit: int,
 ) -> list[Row]:
     """Those that share more keys with the last one come first."""
     rows: list[Row] = []
@@ -213,7 +232,14 @@ def _read(
             rows += connection.execute(statement, (*of, *keys, limit - len(rows)))
     if of == (HELD, b"") and after[:2] <= (0, 0):
         start = after.seq if after[:2] == (0, 0) else START.seq
-        rows += connection.execute(sql.HELD_ROWS, (start, limit))
+        held = [seq for (seq,) in connection.execute(sql.HELD, (start, limit))]
+        rows += _jobs(connection, held)
         rows.sort(key=_position)
-        del rows[limit:]
-    return rows
+        return rows[:limit]
+    pending.read(rows)
+    bundled = bundles.in_order(connection, pending, of, after, limit)
+    if rows and bundled:
+        rows += bundled
+        rows.sort(key=_position)
+        return rows[:limit]
+    return rows or bundled[:limit]

@@ -82,6 +82,25 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         number INTEGER PRIMARY KEY, blob BLOB NOT NULL
     ) STRICT;
     """,
+    # 6. Jobs that wait one behind the other, many as one row, which is known by the seq
+    #    of its first job; second and last are the second key and the seq of its last.
+    #    No two of them overlap. Jobs that have left one before it ends are in gone.
+    """
+    CREATE TABLE bundles(
+        seq INTEGER PRIMARY KEY,
+        lane INTEGER NOT NULL,
+        turn BLOB NOT NULL,
+        first INTEGER NOT NULL,
+        second INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        count INTEGER NOT NULL,
+        blob BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX bundles_in_order ON bundles(lane, turn, first, second);
+    CREATE TABLE gone(
+        bundle INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(bundle, seq)
+    ) STRICT, WITHOUT ROWID;
+    """,
 )
 RESULTS_SINCE: Final = 2
 """The version that brought results."""
@@ -89,6 +108,8 @@ HELD_SINCE: Final = 4
 """The version that writes apart what has become of leased jobs."""
 PENDING_SINCE: Final = 5
 """The version in whose tables not all jobs are where they stand."""
+BUNDLES_SINCE: Final = 6
+"""The version in which a row may be many jobs."""
 
 
 def version_of(connection: apsw.Connection) -> int:

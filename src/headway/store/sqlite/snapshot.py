@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 import apsw
 
 from headway.store.port import Key, Result, Row, Segment
+from headway.store.sqlite import bundles
 from headway.store.sqlite import statements as sql
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.options import SqliteOptions
@@ -17,6 +18,7 @@ from headway.store.sqlite.pending import Pending
 from headway.store.sqlite.reader import failure
 from headway.store.sqlite.rows import load
 from headway.store.sqlite.schema import (
+    BUNDLES_SINCE,
     HELD_SINCE,
     PENDING_SINCE,
     RESULTS_SINCE,
@@ -32,6 +34,8 @@ RESULTS: Final = "SELECT seq, until_ms, blob FROM results ORDER BY seq"
 EARLY: Final = """SELECT seq FROM results WHERE EXISTS(
     SELECT 1 FROM jobs WHERE jobs.seq = results.seq) ORDER BY seq"""
 JOBS_COUNT: Final = "SELECT count(*) FROM jobs"
+MEMBERS_COUNT: Final = """SELECT (SELECT coalesce(sum(count), 0) FROM bundles)
+    - (SELECT count(*) FROM gone)"""
 EVENTS_COUNT: Final = "SELECT sum(count) FROM history"
 
 _seq: Final = itemgetter(0)
@@ -57,7 +61,8 @@ class Snapshot:
         """Every job, by seq."""
         has_held = self._version >= HELD_SINCE
         rows: Iterator[Row] = self._stream(ROWS if has_held else ROWS_BEFORE_HELD)
-        sorted_in = filter(None, map(self._pending.now, rows))
+        together = heapq.merge(rows, self._bundled(), key=_seq)
+        sorted_in = filter(None, map(self._pending.now, together))
         new = sorted(self._pending.puts.values(), key=_seq)
         return heapq.merge(sorted_in, new, key=_seq)
 
@@ -85,15 +90,20 @@ class Snapshot:
             return iter(())
         ends, puts = self._pending.ends, self._pending.puts
         early: Iterator[tuple[int]] = self._stream(EARLY)
-        sorted_in = (row for row in early if row[0] not in ends)
-        new = (row[:1] for row in self.results() if row[0] in puts)
+        left = {row[0] for row in self.results()}
+        bundled = (row[:1] for row in self._bundled() if row[0] in left)
+        sorted_in = (x for x in heapq.merge(early, bundled) if x[0] not in ends)
+        new = ((seq,) for seq in sorted(left) if seq in puts)
         return heapq.merge(sorted_in, new)
 
     def jobs_count(self) -> int:
         if self._is_empty:
             return 0
         pending = self._pending
-        return self._number(JOBS_COUNT) + len(pending.puts) - len(pending.ends)
+        count = self._number(JOBS_COUNT) + len(pending.puts) - len(pending.ends)
+        if self._version >= BUNDLES_SINCE:
+            count += self._number(MEMBERS_COUNT)
+        return count
 
     def events_count(self) -> int:
         return 0 if self._is_empty else self._number(EVENTS_COUNT)
@@ -111,6 +121,14 @@ class Snapshot:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _bundled(self) -> Iterator[Row]:
+        if self._version < BUNDLES_SINCE:
+            return
+        try:
+            yield from bundles.stream(self._connection)
+        except apsw.Error as error:
+            raise failure(error) from error
 
     def _load(self) -> Pending:
         try:

@@ -13,7 +13,6 @@ _BODY: Final = """
     coalesce(jobs.body, (SELECT bodies.body FROM bodies WHERE bodies.seq = jobs.seq))"""
 ROW: Final = f"jobs.seq, lane, turn, first, second, change, {_BODY}"
 """A job that is not held, or stands with the held in its own row."""
-HELD_ROW: Final = f"jobs.seq, -1, x'', 0, 0, held.change, {_BODY}"
 ANY_ROW: Final = f"""jobs.seq, iif(held.seq IS NULL, lane, -1),
     iif(held.seq IS NULL, turn, x''), iif(held.seq IS NULL, first, 0),
     iif(held.seq IS NULL, second, 0),
@@ -32,7 +31,7 @@ MOVE: Final = """UPDATE jobs
 # Writes nothing where there is no such job.
 HOLD: Final = """INSERT INTO held SELECT seq, ?2 FROM jobs WHERE seq = ?1
     ON CONFLICT(seq) DO UPDATE SET change = excluded.change"""
-ANY_HELD: Final = "SELECT EXISTS(SELECT 1 FROM held)"
+SOME_HELD: Final = "SELECT seq FROM held WHERE seq BETWEEN ? AND ? LIMIT ?"
 LET_GO: Final = "DELETE FROM held WHERE seq IN carray(?)"
 END: Final = "DELETE FROM jobs WHERE seq IN carray(?)"
 ANY_BODY: Final = "SELECT EXISTS(SELECT 1 FROM bodies)"
@@ -42,7 +41,9 @@ END_BODY: Final = "DELETE FROM bodies WHERE seq IN carray(?)"
 PEND: Final = "INSERT INTO pending VALUES(?, ?)"
 PENDING: Final = "SELECT number, blob FROM pending ORDER BY number"
 SORTED_IN: Final = "DELETE FROM pending WHERE number <= ?"
-LAST_JOB: Final = "SELECT max(seq) FROM jobs"
+LAST_JOB: Final = """SELECT max(coalesce((SELECT max(seq) FROM jobs), 0),
+    coalesce((SELECT last FROM bundles ORDER BY seq DESC LIMIT 1), 0))"""
+LAST_ROW: Final = "SELECT max(seq) FROM jobs"
 JOBS_AMONG: Final = "SELECT count(*) FROM jobs WHERE seq IN carray(?)"
 
 PUT_FACT: Final = "INSERT OR REPLACE INTO facts VALUES(?, ?, ?)"
@@ -90,8 +91,7 @@ ROWS: Final = f"""SELECT {ROW} FROM jobs
     WHERE lane = ?1 AND turn = ?2 AND first > ?3
     AND {_IS_FREE}
     ORDER BY first, second, jobs.seq LIMIT ?4"""  # noqa: S608
-HELD_ROWS: Final = f"""SELECT {HELD_ROW} FROM held CROSS JOIN jobs
-    WHERE held.seq > ?1 AND jobs.seq = held.seq ORDER BY held.seq LIMIT ?2"""  # noqa: S608
+HELD: Final = "SELECT seq FROM held WHERE seq > ? ORDER BY seq LIMIT ?"
 
 # A skip scan: one step down the index for a turn, however many rows it has.
 TURNS: Final = f"""
@@ -109,17 +109,18 @@ TURNS: Final = f"""
         ORDER BY first, second, seq LIMIT ?4)"""  # noqa: S608
 # The same where one row of each is enough: where a turn begins, its first row is found.
 HEADS: Final = f"""
-    WITH RECURSIVE heads(seq, number) AS (
-        SELECT (SELECT seq FROM jobs WHERE lane = ?1 AND turn > ?2 AND {_IS_FREE}
-                ORDER BY turn, first, second, seq LIMIT 1), 1
+    WITH RECURSIVE heads(seq, lane, turn, first, second, change, body, number) AS (
+        SELECT *, 1 FROM jobs WHERE seq = (
+            SELECT seq FROM jobs WHERE lane = ?1 AND turn > ?2 AND {_IS_FREE}
+            ORDER BY turn, first, second, seq LIMIT 1)
         UNION ALL
-        SELECT (SELECT seq FROM jobs WHERE lane = ?1
-                AND turn > (SELECT turn FROM jobs WHERE jobs.seq = heads.seq)
-                AND {_IS_FREE}
-                ORDER BY turn, first, second, seq LIMIT 1), number + 1
-        FROM heads WHERE heads.seq IS NOT NULL AND number < ?3
+        SELECT jobs.*, number + 1 FROM heads CROSS JOIN jobs
+        WHERE number < ?3 AND jobs.seq = (
+            SELECT seq FROM jobs WHERE lane = ?1 AND turn > heads.turn AND {_IS_FREE}
+            ORDER BY turn, first, second, seq LIMIT 1)
     )
-    SELECT {ROW} FROM heads CROSS JOIN jobs WHERE jobs.seq = heads.seq"""  # noqa: S608
+    SELECT seq, lane, turn, first, second, change, {_BODY.replace("jobs.", "heads.")}
+    FROM heads"""  # noqa: S608
 BEFORE_ALL_TURNS: Final = ""
 """Text: SQLite orders it before every blob, the empty one included."""
 

@@ -32,9 +32,8 @@ class SqliteStore(Rows):
     """
 
     def __init__(self, path: Path | str, options: SqliteOptions | None = None) -> None:
-        super().__init__()
+        super().__init__(options=options)
         self.path = Path(path)
-        self._options = options or SqliteOptions()
         self._lock: place.OwnerLock | None = None
         self._log: log.Log | None = None
         self._is_closed = False
@@ -60,15 +59,15 @@ class SqliteStore(Rows):
                     raise Fenced(epoch, newest)
                 pending = make_room(connection, self._pending, self._options)
                 ends = [seq for (seq,) in batch.ends]
-                size = 0
-                if batch.puts or batch.moves or ends:
-                    size = pend(connection, batch, ends, pending)
+                size, puts = 0, batch.puts
+                if puts or batch.moves or ends:
+                    size, puts = pend(connection, batch, ends, pending, self._options)
                 write(connection, batch)
                 connection.execute("COMMIT")
             except BaseException as error:
                 self._abandon(connection, error)
             if size:
-                pending.add(batch.puts, batch.moves, ends)
+                pending.add(puts, batch.moves, ends)
                 pending.number += 1
                 pending.bytes += size
             self._pending = pending

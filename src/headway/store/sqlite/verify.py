@@ -1,6 +1,8 @@
 """Looks through a store's file for what can't be right, and changes nothing in it."""
 
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +11,7 @@ import msgspec
 
 from headway.store.errors import Contradiction, StoreError
 from headway.store.port import DEAD
-from headway.store.sqlite import log, schema
+from headway.store.sqlite import bundles, log, schema
 from headway.store.sqlite import statements as sql
 from headway.store.sqlite.connections import open_for_reader
 from headway.store.sqlite.options import SqliteOptions
@@ -124,21 +126,94 @@ def _held(connection: apsw.Connection) -> Iterator[str]:
     if schema.known_version(connection) < schema.HELD_SINCE:
         return
     left = """SELECT seq FROM held WHERE NOT EXISTS(
-        SELECT 1 FROM jobs WHERE jobs.seq = held.seq) LIMIT ?"""
-    for (seq,) in connection.execute(left, (FOUND_MAX,)):
+        SELECT 1 FROM jobs WHERE jobs.seq = held.seq) ORDER BY seq"""
+    has_bundles = schema.known_version(connection) >= schema.BUNDLES_SINCE
+    lost: list[int] = []
+    with connection:  # as of one moment: an owner may be sorting in meanwhile
+        for some in _batches(seq for (seq,) in connection.execute(left)):
+            there = bundles.where(connection, some) if has_bundles else {}
+            lost += [seq for seq in some if seq not in there]
+    for seq in lost[:FOUND_MAX]:
         yield f"held: job {seq} is held and not there"
+
+
+def _bundles(connection: apsw.Connection) -> Iterator[str]:
+    """Each is what its row says, none overlaps with another, none is left empty."""
+    if schema.known_version(connection) < schema.BUNDLES_SINCE:
+        return
+    last = 0
+    tails: dict[tuple[int, bytes, int], int] = {}
+    statement = "SELECT seq, lane, turn, first, second, last, count, blob FROM bundles"
+    for seq, lane, turn, first, second, end, count, blob in connection.execute(
+        f"{statement} ORDER BY seq"
+    ):
+        try:
+            members = bundles.decode(blob)
+        except msgspec.MsgspecError as error:
+            yield f"bundles: bundle {seq}: {error}"
+            continue
+        seqs = [member[0] for member in members]
+        seconds = [member[1] for member in members]
+        said = (seq, end, second, count)
+        if not members or said != (seqs[0], seqs[-1], seconds[-1], len(members)):
+            yield f"bundles: bundle {seq} is not what its row says"
+            continue
+        if seqs != sorted(set(seqs)) or seconds != sorted(seconds):
+            yield f"bundles: bundle {seq} is not in order"
+        spot = (lane, turn, first)
+        if seq <= last or seconds[0] < tails.get(spot, seconds[0]):
+            yield f"bundles: bundle {seq} overlaps with one before it"
+        if lane < 0:
+            yield f"bundles: bundle {seq} is in lane {lane}"
+        last, tails[spot] = end, second
+        yield from _members(connection, seq, set(seqs))
+
+
+def _members(
+    connection: apsw.Connection, bundle: int, members: set[int]
+) -> Iterator[str]:
+    left = "SELECT seq FROM gone WHERE bundle = ?"
+    gone = {seq for (seq,) in connection.execute(left, (bundle,))}
+    if gone - members:
+        yield f"bundles: job {min(gone - members)} has left bundle {bundle} and was not in it"
+    if gone == members:
+        yield f"bundles: bundle {bundle} is empty"
+    there = apsw.carray(array("q", sorted(members - gone) or [0]))
+    for (seq,) in connection.execute(
+        "SELECT seq FROM jobs WHERE seq IN carray(?)", (there,)
+    ):
+        yield f"bundles: job {seq} is in bundle {bundle} and has a row"
+
+
+def _gone(connection: apsw.Connection) -> Iterator[str]:
+    if schema.known_version(connection) < schema.BUNDLES_SINCE:
+        return
+    lost = """SELECT bundle, seq FROM gone WHERE NOT EXISTS(
+        SELECT 1 FROM bundles WHERE bundles.seq = gone.bundle) LIMIT ?"""
+    for bundle, seq in connection.execute(lost, (FOUND_MAX,)):
+        yield f"bundles: job {seq} has left bundle {bundle}, which is not there"
+
+
+def _batches(seqs: Iterable[int]) -> Iterator[list[int]]:
+    numbers = iter(seqs)
+    while some := list(islice(numbers, 1_000)):
+        yield some
 
 
 def _pending(connection: apsw.Connection) -> Iterator[str]:
     """Commits that wait to be sorted in must be such as could have been made."""
-    if schema.known_version(connection) < schema.PENDING_SINCE:
+    version = schema.known_version(connection)
+    if version < schema.PENDING_SINCE:
         return
+    has_bundles = version >= schema.BUNDLES_SINCE
     pending = Pending()
     with connection:  # as of one moment: an owner may be sorting in meanwhile
         for number, blob in connection.execute(sql.PENDING):
             try:
                 puts, moves, ends = unpack(blob)
-                check_changes(connection, pending, puts, moves, ends)
+                check_changes(
+                    connection, pending, puts, moves, ends, has_bundles=has_bundles
+                )
             except (Contradiction, msgspec.MsgspecError) as error:
                 yield f"pending: commit {number}: {error}"
                 return  # what comes after is built on it
@@ -152,6 +227,8 @@ CHECKS: Final[tuple[Callable[[apsw.Connection], Iterator[str]], ...]] = (
     _history,
     _lanes,
     _bodies,
+    _bundles,
+    _gone,
     _held,
     _pending,
 )

@@ -1,21 +1,24 @@
 """What a batch writes, inside the transaction of its commit."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from operator import itemgetter
 from typing import Final
 
 import apsw
 
 from headway.store.errors import Contradiction
-from headway.store.port import HELD, Batch, Fact, Move, Row, Segment
+from headway.store.port import Batch, Fact, Move, Row, Segment
+from headway.store.sqlite import bundle_statements as bundle_sql
+from headway.store.sqlite import bundles
 from headway.store.sqlite import statements as sql
+from headway.store.sqlite.bundles import AMONG_HELD
 from headway.store.sqlite.options import SqliteOptions
 from headway.store.sqlite.pending import Pending, pack
 from headway.store.sqlite.statements import BODY_INLINE_BYTES
 
-_AMONG_HELD: Final = (HELD, b"", 0, 0)
 _in_order: Final = itemgetter(1, 2, 3, 4, 0)
+_seq: Final = itemgetter(0)
 
 
 def write(connection: apsw.Connection, batch: Batch) -> None:
@@ -38,13 +41,30 @@ def write(connection: apsw.Connection, batch: Batch) -> None:
 
 
 def pend(
-    connection: apsw.Connection, batch: Batch, ends: list[int], pending: Pending
-) -> int:
-    """Appends what happens to jobs as it is, if it can be true; answers its bytes."""
-    check(connection, pending, batch.puts, batch.moves, ends)
-    return _append_pending(
-        connection, pending.number + 1, pack(batch.puts, batch.moves, ends)
-    )
+    connection: apsw.Connection,
+    batch: Batch,
+    ends: list[int],
+    pending: Pending,
+    options: SqliteOptions,
+) -> tuple[int, list[Row]]:
+    """Appends what happens to jobs as it is, if it can be true.
+
+    Answers its bytes, and the new jobs among it: those that come to a place where
+    bundles wait already are one at once, and not pending.
+    """
+    puts = batch.puts
+    check(connection, pending, puts, batch.moves, ends)
+    if pending.tails and len(puts) >= options.bundle_least:
+        changed = [move[5] for move in batch.moves] + ends
+        ordered = sorted(puts, key=_seq)
+        if not changed or max(changed) < ordered[0][0]:
+            # Whatever else happens to them in this commit would be pending.
+            bundled, rest = bundles.split(ordered, options.bundle_least, pending.tails)
+            puts = rest + bundles.put(connection, bundled, pending)
+    if not (puts or batch.moves or ends):
+        return 0, puts
+    blob = pack(puts, batch.moves, ends)
+    return _append_pending(connection, pending.number + 1, blob), puts
 
 
 def check(
@@ -53,13 +73,20 @@ def check(
     puts: Sequence[Row],
     moves: Sequence[Move],
     ends: Sequence[int],
+    *,
+    has_bundles: bool = True,
 ) -> None:
-    """Raises Contradiction if this can't happen to the jobs that are there."""
+    """Raises Contradiction if this can't happen to the jobs that are there.
+
+    Files of earlier versions, which can be checked too, have no bundles.
+    """
     new, known = pending.outside(puts, moves, ends)
-    if new and min(new) <= (connection.execute(sql.LAST_JOB).get or 0):
-        _expect(_among(connection, new), 0, "new jobs")
+    last_job = sql.LAST_JOB if has_bundles else sql.LAST_ROW
+    if new and min(new) <= (connection.execute(last_job).get or 0):
+        _expect(_among(connection, new, has_bundles=has_bundles), 0, "new jobs")
     if known:
-        _expect(_among(connection, known), len(known), "changes")
+        found = _among(connection, known, has_bundles=has_bundles)
+        _expect(found, len(known), "changes")
 
 
 def make_room(
@@ -80,27 +107,42 @@ def make_room(
             thinned.number = 1
             thinned.bytes = _append_pending(connection, 1, blob)
             return thinned
-    return sort_in(connection, pending)
+    return sort_in(connection, pending, options)
 
 
-def sort_in(connection: apsw.Connection, pending: Pending) -> Pending:
+def sort_in(
+    connection: apsw.Connection, pending: Pending, options: SqliteOptions
+) -> Pending:
     """Makes rows of what is pending; answers what is pending then."""
+    changes = bundles.changes(connection, pending)
     if pending.puts:
-        _put(connection, sorted(pending.puts.values(), key=_in_order))
+        ordered = sorted(pending.puts.values(), key=_seq)
+        bundled, rest = bundles.split(ordered, options.bundle_least)
+        rest += bundles.put(connection, bundled, pending)
+        _put(connection, sorted(rest, key=_in_order))
     if pending.moves:
-        _move(connection, list(pending.moves.values()))
+        _move(connection, changes)
     if pending.ends:
+        _end(connection, changes.ends, pending)
+    bundles.leave(connection, changes.left, pending)
+    connection.execute(sql.SORTED_IN, (pending.number,))
+    sorted_in = Pending()
+    sorted_in.known, sorted_in.tails = pending.known, pending.tails
+    return sorted_in
+
+
+def _end(connection: apsw.Connection, alone: list[int], pending: Pending) -> None:
+    """Jobs that have rows of their own lose them; none that is over is held any more."""
+    if alone:
         before = connection.total_changes()
-        ends = apsw.carray(array("q", sorted(pending.ends)))
+        alone.sort()
+        ends = apsw.carray(array("q", alone))
         connection.execute(sql.END, (ends,))
-        _expect(connection.total_changes() - before, len(pending.ends), "ends")
-        _let_go(connection, ends)
+        _expect(connection.total_changes() - before, len(alone), "ends")
         if connection.execute(sql.ANY_BODY).get:
             connection.execute(sql.END_BODY, (ends,))
-    connection.execute(sql.SORTED_IN, (pending.number,))
-    left = Pending()
-    left.known = pending.known.difference(pending.ends)
-    return left
+        pending.forget(alone)
+    _let_go(connection, pending.ends)
 
 
 def _put(connection: apsw.Connection, puts: list[Row]) -> None:
@@ -112,26 +154,34 @@ def _put(connection: apsw.Connection, puts: list[Row]) -> None:
     connection.executemany(sql.PUT, puts)
 
 
-def _move(connection: apsw.Connection, moves: list[Move]) -> None:
-    """Of several of one job the last counts."""
-    latest = {move[5]: move for move in moves}
-    if len(latest) < len(moves):
-        moves = list(latest.values())
-    holds = [(move[5], move[4]) for move in moves if move[:4] == _AMONG_HELD]
+def _move(connection: apsw.Connection, changes: bundles.Changes) -> None:
+    """Jobs of bundles are held where they are, and become rows to stand elsewhere."""
+    if changes.held:
+        connection.executemany(bundle_sql.HOLD_MEMBER, changes.held)
+    moves = changes.moves
+    holds = [(move[5], move[4]) for move in moves if move[:4] == AMONG_HELD]
+    others = [move for move in moves if move[:4] != AMONG_HELD]
     before = connection.total_changes()
     connection.executemany(sql.HOLD, holds)
-    if len(holds) == len(moves):
-        _expect(connection.total_changes() - before, len(moves), "moves")
-        return
-    others = [move for move in moves if move[:4] != _AMONG_HELD]
     connection.executemany(sql.MOVE, others)
     _expect(connection.total_changes() - before, len(moves), "moves")
-    _let_go(connection, apsw.carray(array("q", [move[5] for move in others])))
+    if changes.out:
+        rows = bundles.find(connection, changes.out)
+        _put(connection, [(row[0], *changes.out[row[0]][:5], row[6]) for row in rows])
+    _let_go(connection, [*(move[5] for move in others), *changes.out])
 
 
-def _let_go(connection: apsw.Connection, seqs: object) -> None:
-    if connection.execute(sql.ANY_HELD).get:
-        connection.execute(sql.LET_GO, (seqs,))
+def _let_go(connection: apsw.Connection, seqs: Collection[int]) -> None:
+    """They are held no more, if they were."""
+    if not seqs:
+        return
+    between = (min(seqs), max(seqs), len(seqs))
+    held = {seq for (seq,) in connection.execute(sql.SOME_HELD, between)}
+    if len(held) < len(seqs):
+        # All that are held there: mostly much fewer than are asked for.
+        seqs = [seq for seq in seqs if seq in held]
+    if seqs:
+        connection.execute(sql.LET_GO, (apsw.carray(array("q", seqs)),))
 
 
 def _write_facts(connection: apsw.Connection, facts: list[Fact]) -> None:
@@ -155,8 +205,13 @@ def _append_pending(connection: apsw.Connection, number: int, blob: bytes) -> in
     return len(blob)
 
 
-def _among(connection: apsw.Connection, seqs: set[int]) -> int:
-    return int(connection.execute(sql.JOBS_AMONG, (apsw.carray(array("q", seqs)),)).get)
+def _among(connection: apsw.Connection, seqs: set[int], *, has_bundles: bool) -> int:
+    found = int(
+        connection.execute(sql.JOBS_AMONG, (apsw.carray(array("q", seqs)),)).get
+    )
+    if found < len(seqs) and has_bundles:
+        found += len(bundles.where(connection, seqs))
+    return found
 
 
 def _expect(found: int, count: int, what: str) -> None:
