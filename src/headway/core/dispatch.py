@@ -38,8 +38,8 @@ class Dispatch:
         self._free_interval_ms = 0.0
         self._cost_ms = 0
 
-    def add(self, queue: Queue, job: Job, now_ms: int) -> None:
-        """The job is ready: it joins its turn."""
+    def add(self, queue: Queue, job: Job, now_ms: int) -> Turn:
+        """The job is ready: it joins its turn, which is the answer."""
         turn = queue.turn_of(job, now_ms)
         self.put_back(turn, job, now_ms)
         lane = turn.strand.lane
@@ -47,6 +47,7 @@ class Dispatch:
         lane.ready += 1
         if job.timeout_left_ms:
             lane.going += 1
+        return turn
 
     def put_back(self, turn: Turn, job: Job, now_ms: int) -> None:
         """The same for one that is counted already, and comes from the store."""

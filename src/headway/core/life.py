@@ -18,8 +18,10 @@ SHED: Final = "shed"
 def make_ready(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
     """From now on the job may be chosen."""
     job.state = READY
-    book.dispatch.add(queue, job, now_ms)
-    book.arm(job)
+    turn = book.dispatch.add(queue, job, now_ms)
+    if turn.beyond is None or turn.beyond[-1][3] is not job:
+        # Else it leaves memory as soon as it is written down.
+        book.arm(job)
 
 
 def make_scheduled(book: Book, queue: Queue, job: Job, now_ms: int) -> None:

@@ -96,7 +96,8 @@ def take_in(book: Book, command: Fetched, now_ms: int) -> None:
 def _take_turn(book: Book, turn: Turn, command: Fetched, now_ms: int) -> None:
     queue = turn.strand.lane.queue
     # Set first: what comes now is to be seen.
-    read_to(turn, None if command.is_end else _position(queue.rules, command.jobs[-1]))
+    cut = None if command.is_end else _position(queue.rules, command.jobs[-1])
+    _read_to(book, turn, cut)
     for job in command.jobs:
         _place(book, job, now_ms, turn)
     turn.seat_at(turn.strand.now(now_ms))
@@ -172,7 +173,7 @@ def _take_group(
         return
     if not is_whole:
         cold.is_clean &= not command.is_full
-    read_to(turn, None if is_whole else _position(queue.rules, jobs[-1]))
+    _read_to(book, turn, None if is_whole else _position(queue.rules, jobs[-1]))
     cold.fresh[turn] = None
     _place(book, jobs[0], now_ms, turn, turn)
     for number in range(1, len(jobs)):
@@ -180,6 +181,13 @@ def _take_group(
     if not turn.is_first(jobs[0]):
         # Else it took its place when that one joined it.
         turn.seat_at(turn.strand.now(now_ms))
+
+
+def _read_to(book: Book, turn: Turn, cut: Position | None) -> None:
+    """What came to the far end of a turn may be near now, and needs its timer."""
+    for row in read_to(turn, cut):
+        if row[3].turn is turn:
+            book.arm(row[3])
 
 
 def _place(

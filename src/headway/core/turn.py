@@ -347,17 +347,18 @@ def keep_rows(turn: Turn, rows: list[Row]) -> None:
         turn._line_up(first, second, job)
 
 
-def read_to(turn: Turn, cut: Position | None) -> None:
-    """Memory holds all up to there, with what has come since it was read."""
+def read_to(turn: Turn, cut: Position | None) -> list[Row]:
+    """Memory holds all up to there, with what has come since it was read: the answer."""
     turn.cut = cut
     beyond = turn.beyond
     if beyond is None:
-        return
+        return []
     turn.beyond = None
     for first, second, _, job in beyond:
         if job.turn is turn:
             turn.count -= 1
             turn.add((first, second), job)
+    return beyond
 
 
 def name_of(turn: Turn) -> bytes:

@@ -12,7 +12,7 @@ is read once.
 
 from array import array
 from collections.abc import Collection, Iterator
-from typing import Final
+from typing import Any, Final
 
 import apsw
 import msgspec
@@ -45,53 +45,65 @@ def split(
     begin = 0
     while begin < len(puts):
         seq, lane, turn, first, _, _, _ = puts[begin]
-        end = begin + 1
-        while end < len(puts):
-            row = puts[end]
-            if row[2] != turn or row[3] != first or row[1] != lane:
-                break
-            end += 1
+        end = _end_of_run(puts, begin)
         run = puts[begin:end]
         begin = end
         is_wanted = spots is None or (lane, turn, first) in spots
         if len(run) < least or not is_wanted or lane < 0 or seq < 1:
             rest += run
             continue
-        fit, others = _in_line(run)
+        fit = _in_line(run)
         if len(fit) < least:
             rest += run
             continue
-        rest += others
+        if len(fit) < len(run):
+            kept = {row[0] for row in fit}
+            rest += [row for row in run if row[0] not in kept]
         bundles += [fit[at : at + JOBS_MAX] for at in range(0, len(fit), JOBS_MAX)]
     return bundles, rest
 
 
-def _in_line(run: list[Row]) -> tuple[list[Row], list[Row]]:
+# Rows are Any where they only pass through: compiled code would take each tuple apart,
+# make numbers of its own of what is in it, and put another one together.
+
+
+def _end_of_run(puts: list[Any], begin: int) -> int:
+    """Where those end that stand in the same turn and have the same first key."""
+    first_row = puts[begin]
+    turn: bytes = first_row[2]
+    first: object = first_row[3]
+    lane: object = first_row[1]
+    end = begin + 1
+    while end < len(puts):
+        row = puts[end]
+        if row[2] != turn or row[3] != first or row[1] != lane:
+            break
+        end += 1
+    return end
+
+
+def _in_line(run: list[Any]) -> list[Any]:
     """Those that are small and as they came, and stand in the order of their seqs."""
-    fit: list[Row] = []
-    others: list[Row] = []
-    latest = run[0][4]
+    fit: list[Any] = []
+    latest: Any = run[0][4]
     for row in run:
-        _, _, _, _, second, change, body = row
-        if second >= latest and change is None and len(body) <= BODY_INLINE_BYTES:
+        second = row[4]
+        if row[5] is None and second >= latest and len(row[6]) <= BODY_INLINE_BYTES:
             latest = second
             fit.append(row)
-        else:
-            others.append(row)
-    return fit, others
+    return fit
 
 
 def put(
-    connection: apsw.Connection, bundles: list[list[Row]], pending: Pending
+    connection: apsw.Connection, bundles: list[list[Any]], pending: Pending
 ) -> list[Row]:
     """Writes bundles; answers the jobs of those that would overlap with others."""
     if not bundles:
         return []
-    over: list[Row] = []
+    over: list[Any] = []
     last = connection.execute(sql.LAST_BUNDLED).get or 0
     for rows in bundles:
-        _, lane, turn, first, _, _, _ = rows[0]
-        spot = (lane, turn, first)
+        spot = rows[0][1:4]
         tail = connection.execute(sql.TAIL, spot).get
         if rows[0][0] <= last or (tail is not None and rows[0][4] < tail):
             over += rows
@@ -108,12 +120,12 @@ def put(
 def in_order(
     connection: apsw.Connection,
     pending: Pending,
-    of: tuple[int, bytes],
+    of: tuple[Any, bytes],
     after: Position,
     limit: int,
 ) -> list[Row]:
     """The next rows of a turn that stand in bundles: at least so many, if there are."""
-    rows: list[Row] = []
+    rows: list[Any] = []
     lane, turn = of
     begin = (after.second, after.seq)
     ranges = (

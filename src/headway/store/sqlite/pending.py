@@ -6,7 +6,7 @@ held here, too: of each job what has become of it in all.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -16,8 +16,9 @@ from headway.store.sqlite.places import Place, Places
 
 Spot = tuple[int, bytes, int]
 """Where bundles stand one behind the other: lane, turn and first key."""
-Member = tuple[int, int, bytes]
-"""A job of a bundle: seq, second key, what it was enqueued as."""
+Member = tuple[Any, Any, bytes]
+"""A job of a bundle: seq, second key, what it was enqueued as. Compiled code would make
+numbers of its own of the first two, and then objects again."""
 Written = tuple[Sequence[Row], Sequence[Move], Sequence[int]]
 
 UNPLACED: Final = 1_024
@@ -129,7 +130,9 @@ class Pending:
     def know(self, members: Sequence[Member], bundle: int) -> None:
         """The tables have these jobs, in a bundle."""
         self._make_room(len(members))
-        self.known.update(dict.fromkeys([member[0] for member in members], bundle))
+        known = self.known
+        for member in members:
+            known[member[0]] = bundle
 
     def forget(self, seqs: Iterable[int]) -> None:
         """Whoever wants to know where these are must look."""
