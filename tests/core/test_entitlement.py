@@ -222,3 +222,20 @@ def test_entitlement_can_be_left_out() -> None:
     fleet.run(30, {**QUIET, "flood": 60})
     ledger = fleet.machine.partition.book.shared.ledger
     assert not ledger.over
+
+
+def test_tenants_that_come_and_go_leave_nothing_behind() -> None:
+    """However fast: averages are brought up to date for a few at a time only."""
+    ledger = Ledger()
+    ledger.trusts_until_ms = 1_000
+    stays = [ledger.account(f"stays-{number}", 1.0, 0) for number in range(100)]
+    for number in range(20_000):
+        account = ledger.account(f"goes-{number}", 1.0, 0)
+        assert account.group is account
+        ledger.forget(account)
+        assert len(ledger._untouched) < 1_000
+    for account in stays:
+        account.want = 1
+    for now_ms in range(10_000, 20_000, 100):
+        ledger.level(now_ms)
+    assert {account.averaged_ms > 0 for account in stays} == {True}

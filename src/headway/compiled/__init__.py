@@ -48,6 +48,7 @@ CORE: Final = (
     "sweeps",
     "timers",
     "turn",
+    "untouched",
     "urgency",
     "usage",
     "waits",

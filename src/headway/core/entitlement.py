@@ -8,11 +8,12 @@ adds up to all slots. A tenant that holds its level already is over share until 
 its slots comes free.
 """
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
 from headway.core import defaults
+from headway.core.untouched import Untouched
 
 if TYPE_CHECKING:
     from headway.core.turn import Turn
@@ -45,8 +46,6 @@ SLOTS_MS: Final = 10_000
 """A peak of slots in use counts for one to two of these."""
 COARSE_SLOTS: Final = 8
 """Up to so many slots, half a slot more or less is told apart by time."""
-REFRESHED: Final = 32
-"""Accounts whose average is brought up to date with each new level, at least."""
 INFINITE: Final = float("inf")
 _STEPS: Final = 4
 """Buckets per doubling of demand / weight: the level is exact within a bucket."""
@@ -220,7 +219,7 @@ class Ledger:
         self._known_since_ms = 0
         self.trusts_until_ms = 0
         """Whoever is seen before this was here before the partition was restored."""
-        self._stale: deque[Account] = deque()
+        self._untouched = Untouched()
         self._level = INFINITE
         self._level_ms = -LEVEL_MS
         self._danger_until_ms = -1
@@ -236,7 +235,7 @@ class Ledger:
             if now_ms < self.trusts_until_ms:
                 self._known[0][name] = None
             if self._is_known(name, now_ms):
-                self._stale.append(account)
+                self._untouched.add(account)
             else:
                 account.group = self.newcomers
                 account.since_ms = self._since.setdefault(name, now_ms)
@@ -291,7 +290,12 @@ class Ledger:
         """Nothing of the tenant is left: its account goes, its name is kept a while."""
         if account.tenancies == 0 and account.want == 0 and account.leased == 0:
             self._water.drop(account)
-            self.accounts.pop(account.name, None)
+            if self.accounts.pop(account.name, None) is None:
+                return
+            if account.group is account:
+                # Else a cycle, which only the collector would find.
+                account.group = self.nobody
+                self._untouched.one_is_gone(self.accounts)
 
     def slots(self, now_ms: int) -> int:
         """Worker slots there seem to be: the most that was busy or waiting lately."""
@@ -353,17 +357,13 @@ class Ledger:
         self._known[0][account.name] = None
         self._since.pop(account.name, None)
         self._water.update(account, now_ms)
-        self._stale.append(account)
+        self._untouched.add(account)
 
     def _refresh(self, now_ms: int) -> None:
         """Averages move on even where nothing happens: the longest untouched first."""
-        stale = self._stale
         self._water.update(self.newcomers, now_ms)
-        for _ in range(min(REFRESHED, len(stale))):
-            account = stale.popleft()
-            if self.accounts.get(account.name) is account:
-                self._water.update(account, now_ms)
-                stale.append(account)
+        for account in self._untouched.some(self.accounts):
+            self._water.update(account, now_ms)
 
     def _prove(self, account: Account, now_ms: int) -> None:
         """Long here, and not only while promises were in danger: it stands for itself."""

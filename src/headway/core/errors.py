@@ -17,6 +17,7 @@ RuleBroken
 ├── RepliesFull           too many early replies kept already
 ├── NoResult              none was asked for, or it is kept no more
 ├── HistoryDropped        events that are asked for are not kept any more
+├── LookFailed            figures that can't be told, for a reason that is a bug
 └── WrongState            the verb does not apply to the job's state
 """
 
@@ -101,6 +102,10 @@ class NoResult(RuleBroken):
 
 class HistoryDropped(RuleBroken):
     code = "history_dropped"
+
+
+class LookFailed(RuleBroken):
+    code = "internal"
 
 
 class WrongState(RuleBroken):

@@ -9,6 +9,7 @@ from headway.core.config import QueueConfig
 from headway.core.entitlement import Ledger
 from headway.core.errors import TooManySlos
 from headway.core.fairness import (
+    UNIT,
     LaneClock,
     SloClass,
     Tenancy,
@@ -308,7 +309,7 @@ class Queue:
         strand = turn.strand
         lane = strand.lane
         tenancy = turn.tenancy
-        is_ahead = tenancy.pass_ > lane.base and len(self._empties) < EMPTIES_MAX
+        is_ahead = _is_ahead(tenancy, lane) and len(self._empties) < EMPTIES_MAX
         if is_ahead:
             self._unlooked = self._unlooked_next
             self._unlooked_next = min(UNLOOKED_MAX, 2 * self._unlooked + 1)
@@ -330,6 +331,8 @@ class Queue:
         tenancy.turns -= 1
         if tenancy.turns == 0 and lane.tenancies.get(name) is tenancy:
             del lane.tenancies[name]
+            # They know it, too: a cycle, which only the collector would find.
+            tenancy.entitled = tenancy.over = None
             tenancy.account.tenancies -= 1
             self.shared.ledger.forget(tenancy.account)
             self._forget_rule(tenancy.rule)
@@ -353,3 +356,14 @@ def _urgency(tier: LaneTier) -> tuple[int, int, int]:
     if tier.is_due:
         return 0, tier.lane.slo_ms, tier.number
     return 1, tier.aim, tier.number
+
+
+def _is_ahead(tenancy: Tenancy, lane: Lane) -> bool:
+    """Whether a tenant would gain if its clock was forgotten.
+
+    Where turns are read in rounds, one start more or less is nothing: whoever was served
+    in this round is not met again before the next one.
+    """
+    if lane.cold is None:
+        return tenancy.pass_ > lane.base
+    return tenancy.pass_ > lane.base + UNIT

@@ -4,6 +4,7 @@ It has no thread and no clock of its own: whoever drives it brings the commands 
 time, so the same owner serves an application, a server and the simulator.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import Final, get_args
 
@@ -25,7 +26,7 @@ from headway.core.commands import (
     Purge,
     StartBulk,
 )
-from headway.core.errors import BadValue
+from headway.core.errors import BadValue, LookFailed
 from headway.core.job import Job
 from headway.core.memory import tidy
 from headway.core.partition import Partition
@@ -59,7 +60,7 @@ from headway.runtime.views import (
 )
 from headway.runtime.waiting import BRIEF, Waits
 from headway.runtime.writes import ListWrites, ShowWrite, WriteList, look_at_writes
-from headway.store.errors import Corrupt
+from headway.store.errors import Corrupt, StoreError
 from headway.store.port import Store
 
 Ask = (
@@ -88,6 +89,7 @@ Reply = (
     | Hint
 )
 Answers = list[tuple[Ask, Reply]]
+log: Final = logging.getLogger("headway.owner")
 
 _COMMON: Final = frozenset({Enqueue, Lease, Ack, Extend})
 _LOOKS: Final = (
@@ -272,7 +274,7 @@ class Owner:
             if not fetched:
                 break
             self._decide(fetched, now_ms, answers)
-        answers += [(query, self._look(query)) for query in others]
+        answers += [(query, self._try_to_look(query)) for query in others]
         for watch in watches:
             answers += self._results.heard(watch, self.partition.now_ms)
         return answers
@@ -294,6 +296,19 @@ class Owner:
             return Changed(int(self._journal.follow(ask.reader, ask.position)))
         except BadValue as error:
             return error
+
+    def _try_to_look(self, query: Ask) -> Reply:
+        """A look changes nothing: one that fails is told so, and stops nobody.
+
+        Unless it has found the store or what is in memory to be broken.
+        """
+        try:
+            return self._look(query)
+        except (StoreError, msgspec.MsgspecError, AssertionError):
+            raise
+        except Exception as error:
+            log.exception("a look failed")
+            return LookFailed(f"{type(query).__name__}: {type(error).__name__}")
 
     def _look(self, query: Ask) -> Reply:
         """By what is durable now."""

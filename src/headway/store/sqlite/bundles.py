@@ -294,8 +294,8 @@ def _members(
     if not wanted:
         return
     some = apsw.carray(array("q", sorted(wanted)))
-    for bundle, lane, turn, first, last, blob in list(
-        connection.execute(sql.BUNDLES_AMONG, (some,))
+    for bundle, lane, turn, first, last, blob in connection.execute(
+        sql.BUNDLES_AMONG, (some,)
     ):
         here = wanted[bundle]
         if min(here) > last:
