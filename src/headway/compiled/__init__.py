@@ -33,6 +33,7 @@ CORE: Final = (
     "limits",
     "memory",
     "parking",
+    "part",
     "partition",
     "promise",
     "publishing",

@@ -9,13 +9,9 @@ from headway.core.states import SCHEDULED, JobState
 
 if TYPE_CHECKING:
     from headway.core.fairness import Tenancy
-    from headway.core.limits import Gauge
+    from headway.core.part import Hold
     from headway.core.turn import Turn
-    from headway.core.usage import Part
     from headway.core.windows import WindowSet
-
-Hold = tuple["Gauge", int, "Part"]
-"""Units of a limit that a job has taken, and on whose part of it they count."""
 
 
 class Job:
@@ -139,7 +135,7 @@ class Job:
     """A place in a line still names it, and counts no more."""
     tenancy: "Tenancy | None"
     """On whose account it runs while it is leased."""
-    holds: tuple[Hold, ...]
+    holds: "tuple[Hold, ...]"
     """Units it has taken of each limit."""
     timer_ms: int
     credit_ms: int

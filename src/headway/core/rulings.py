@@ -271,7 +271,7 @@ def _recount(book: Book, queue: Queue, now_ms: int) -> None:
         if job.queue != queue.name or job.spec.is_critical:
             continue
         if job.holds or job.state in (JobState.LEASED, JobState.WAITING):
-            held = {gauge for gauge, *_ in job.holds}
+            held = {hold.gauge for hold in job.holds}
             more = [gauge for gauge in gauges_of(queue, job) if gauge not in held]
             book.shared.uses.take(tuple(more), job, now_ms)
 

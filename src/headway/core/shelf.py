@@ -50,21 +50,27 @@ BEGUN_MIN: Final = 16
 class Line:
     """Entries that came in order: they are never compared again."""
 
-    __slots__ = ("begun", "last_number", "last_rank", "members", "rank", "ranks")
+    __slots__ = (
+        "begun",
+        "first",
+        "last_number",
+        "last_rank",
+        "members",
+        "number",
+        "rank",
+        "ranks",
+    )
 
     def __init__(self, rank: int, member: Member) -> None:
-        self.ranks = [rank]
-        self.members: list[Member | None] = [member]
-        self.begun = 0
+        self.first = member
         self.rank = rank
-        """That of the first."""
+        self.number = member.number
+        """Those of the first: lists of a million entries are elsewhere in memory."""
         self.last_rank = rank
         self.last_number = member.number
-
-    def first(self) -> Member:
-        member = self.members[self.begun]
-        assert member is not None
-        return member
+        self.begun = 0
+        self.ranks = [rank]
+        self.members: list[Member | None] = [member]
 
     def add(self, rank: int, member: Member) -> None:
         self.ranks.append(rank)
@@ -86,6 +92,10 @@ class Line:
             begun = 0
         self.begun = begun
         self.rank = self.ranks[begun]
+        first = self.members[begun]
+        assert first is not None
+        self.first = first
+        self.number = first.number
         return True
 
 
@@ -117,32 +127,26 @@ class Order:
         if self.size == 0:
             return None
         if self._is_found:
-            return self._odd[0][2] if self._best is None else self._best.first()
+            return self._odd[0][2] if self._best is None else self._best.first
         self._is_found = True
         best: Line | None = None
+        low = number = 0
         for line in self._lines:
-            if (
-                best is None
-                or line.rank < best.rank
-                or (
-                    line.rank == best.rank and line.first().number < best.first().number
-                )
-            ):
+            rank = line.rank
+            if best is None or rank < low or (rank == low and line.number < number):
                 best = line
-        self._best = best
+                low = rank
+                number = line.number
         if self._odd:
-            rank, number, member = self._odd[0]
-            if (
-                best is None
-                or rank < best.rank
-                or (rank == best.rank and number < best.first().number)
-            ):
+            rank, odd_number, member = self._odd[0]
+            if best is None or rank < low or (rank == low and odd_number < number):
                 self._best = None
                 self.rank = rank
                 return member
         assert best is not None
-        self.rank = best.rank
-        return best.first()
+        self._best = best
+        self.rank = low
+        return best.first
 
     def push(self, rank: int, member: Member) -> None:
         number = member.number
@@ -150,14 +154,19 @@ class Order:
         if rank <= self.rank:
             self._is_found = False
         best: Line | None = None
+        high = high_number = 0
         for line in self._lines:
             last = line.last_rank
-            if (last < rank or (last == rank and line.last_number <= number)) and (
+            if last > rank or (last == rank and line.last_number > number):
+                continue
+            if (
                 best is None
-                or last > best.last_rank
-                or (last == best.last_rank and line.last_number > best.last_number)
+                or last > high
+                or (last == high and line.last_number > high_number)
             ):
                 best = line
+                high = last
+                high_number = line.last_number
         if best is not None:
             best.add(rank, member)
         elif len(self._lines) < LINES_MAX:
@@ -234,8 +243,7 @@ class Shelf(Member, Generic[M]):
             if top is member:
                 self.top = None
             elif top is not None and (
-                seat > top.seat
-                or (seat == top.seat and (rank, member.number) < (top.rank, top.number))
+                seat > top.seat or (seat == top.seat and _is_before(rank, member, top))
             ):
                 self.top = member
         member.aim = aim
@@ -386,6 +394,10 @@ class Shelf(Member, Generic[M]):
                 if entry[2].home is self and entry[2].call == entry[0]
             },
         )
+
+
+def _is_before(rank: int, member: Member, top: Member) -> bool:
+    return rank < top.rank or (rank == top.rank and member.number < top.number)
 
 
 def _refill(order: Order, entries: dict[int, tuple[int, int, Member]]) -> None:

@@ -12,7 +12,7 @@ from headway.core.shelf import DUE, FRESH, NEVER, Member
 if TYPE_CHECKING:
     from headway.core.lane import Strand
     from headway.core.limits import Gauge
-    from headway.core.usage import Part
+    from headway.core.part import Hold, Part
 
 ENTITLED: Final = 0
 OVER: Final = 1
@@ -48,9 +48,12 @@ class Turn(Member):
         "count",
         "cut",
         "held_ms",
+        "holds",
         "is_emptied",
         "is_shedding",
-        "last",
+        "last_first",
+        "last_second",
+        "last_seq",
         "late",
         "line",
         "odd",
@@ -85,6 +88,8 @@ class Turn(Member):
         """Jobs whose key is above this may be missing: they are in the store only."""
         self.held_ms = 0
         """How long its strand had been held when it took its place."""
+        self.holds: tuple[Hold, ...] = ()
+        """What the last job that started holds, or held: the next takes the same."""
         self.called_by: Gauge | None = None
         self.is_shedding = False
         """Its tenant has more than its share can serve: late jobs step aside."""
@@ -94,7 +99,7 @@ class Turn(Member):
         """Jobs up to `cut`, in order from `begun` on: nearly all come that way. A place
         whose job has left is passed over when it surfaces."""
         self.begun = 0
-        self.last: Position = NOTHING_READ
+        self.last_first = self.last_second = self.last_seq = 0
         """Where the last of the line stood when it came: jobs that leave may change."""
         self.stopped: Part | None = None
         self.beyond: list[Row] | None = None
@@ -133,22 +138,26 @@ class Turn(Member):
         """Puts the job at the end of the line, if that is its place."""
         seq = job.seq
         only = self.only
-        if only is not None:
-            last = (only.first_key, only.second_key, only.seq)
-            if not _is_after(first, second, seq, last):
+        if only is not None or self.line:
+            if first != self.last_first:
+                if first < self.last_first:
+                    return False
+            elif second != self.last_second:
+                if second < self.last_second:
+                    return False
+            elif seq <= self.last_seq:
                 return False
-            self.only = None
-            if self.line is _NO_LINE:
-                self.line = []
-            self.line.append(only)
-        elif not self.line:
+            if only is not None:
+                self.only = None
+                if self.line is _NO_LINE:
+                    self.line = []
+                self.line.append(only)
+            self.line.append(job)
+        else:
             self.only = job
-            job.is_in_line = True
-            return True
-        elif not _is_after(first, second, seq, self.last):
-            return False
-        self.line.append(job)
-        self.last = (first, second, seq)
+        self.last_first = first
+        self.last_second = second
+        self.last_seq = seq
         job.is_in_line = True
         return True
 

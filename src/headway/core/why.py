@@ -155,7 +155,7 @@ def _limit_reason(book: Book, gauge: Gauge, job: Job, now_ms: int) -> Reason:
     holders = [
         other.seq
         for other in book.jobs.values()
-        if any(held is gauge for held, *_ in other.holds)
+        if any(hold.gauge is gauge for hold in other.holds)
     ]
     text = f"limit {gauge.limit!r}{of} is used up: {gauge.used} of {gauge.max}"
     return Reason(Rule.LIMIT, text, None, tuple(holders[:HOLDERS]))
