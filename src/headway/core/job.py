@@ -20,6 +20,7 @@ class Job:
     __slots__ = (
         "attempt",
         "attempts_max",
+        "behind",
         "boxed_seq",
         "charge",
         "cleared_ms",
@@ -132,7 +133,9 @@ class Job:
     is_in_line: bool
     """...and whether that is in its line, among those that came in order."""
     has_left_line: bool
-    """A place in a line still names it, and counts no more."""
+    """It stands in a line still, where it counts no more."""
+    behind: "Job | None"
+    """Who is next in that line."""
     tenancy: "Tenancy | None"
     """On whose account it runs while it is leased."""
     holds: "tuple[Hold, ...]"
@@ -204,6 +207,7 @@ class Job:
         self.second_key = 0
         self.is_in_line = False
         self.has_left_line = False
+        self.behind = None
         self.tenancy = None
         self.holds = ()
         self.timer_ms = 0

@@ -8,10 +8,10 @@ from headway.core.book import Book
 from headway.core.delivery import Delivery, Limited, check
 from headway.core.gate import BLOCKED, PAUSED
 from headway.core.job import Job
-from headway.core.lane import KIND, WINDOW
 from headway.core.limits import Gauge, RateGauge
 from headway.core.rulings import UNHEARD
 from headway.core.states import JobState
+from headway.core.strand import KIND, WINDOW
 from headway.core.turn import OVER, Turn, rows_of
 
 HOLDERS: int = 10
