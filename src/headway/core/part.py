@@ -23,6 +23,7 @@ class Part:
 
     __slots__ = (
         "blocked_ms",
+        "hold",
         "is_open",
         "stops",
         "tenant",
@@ -40,8 +41,22 @@ class Part:
         self.stops = 0
         self.is_open = True
         """What its tenant takes next counts here, too."""
+        self.hold: Hold | None = None
+        """What was last taken of it by one job: the next to take as much shares it."""
         self.tenant = tenant
         """None stands for all others."""
+
+    def taken(self, gauge: "Gauge", units: int) -> "Hold":
+        """What a job holds that takes so much of the gauge."""
+        hold = self.hold
+        if hold is None or hold.units != units:
+            hold = self.hold = Hold(gauge, units, self)
+        return hold
+
+    def close(self) -> None:
+        """What its tenant takes next counts elsewhere."""
+        self.is_open = False
+        self.hold = None
 
     def settle(self) -> None:
         """Now it is as in a minute in which nothing happens."""
@@ -53,7 +68,7 @@ class Part:
 class Hold:
     """Units of a limit that a job has taken, and on whose part of it they count.
 
-    It never changes: jobs that start one after another share it.
+    It never changes: jobs that take as much of the same part share it.
     """
 
     __slots__ = ("gauge", "part", "units")

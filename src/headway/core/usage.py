@@ -154,13 +154,13 @@ class Use(Part):
             self.full_ms -= left_ms
         self._keep(self.until_ms - MINUTE_MS, 1)
         self.tell_kept(now_ms)
-        self.close()
+        self.drop()
 
-    def close(self) -> None:
+    def drop(self) -> None:
         """Whoever uses the gauge next makes another one."""
         self.gauge.use = None
         for part in self.parts():
-            part.is_open = False
+            part.close()
 
     def parts(self) -> list[Part]:
         parts: list[Part] = [self]
@@ -179,10 +179,10 @@ class Use(Part):
         if self.others:
             for name, part in list(self.others.items()):
                 if not (part.units or part.waiting):
-                    part.is_open = False
+                    part.close()
                     del self.others[name]
         if self.rest is not None and not (self.rest.units or self.rest.waiting):
-            self.rest.is_open = False
+            self.rest.close()
             self.rest = None
 
     def _keep(self, minute_ms: int, minutes: int) -> None:
@@ -270,7 +270,7 @@ class UseBook:
             units = 0
             if not isinstance(gauge, RateGauge):
                 units = cost if cost <= gauge.max else gauge.units(cost)
-            holds.append(Hold(gauge, units, part))
+            holds.append(part.taken(gauge, units))
         return tuple(holds)
 
     def _take(self, holds: tuple[Hold, ...], job: Job, now_ms: int) -> None:
@@ -341,7 +341,7 @@ class UseBook:
                 use.renew(now_ms)
                 if use.is_idle():
                     use.tell_kept(now_ms)
-                    use.close()
+                    use.drop()
                     continue
             self._open.append(use)
         self.due_ms = 0 if telling else self._ends_ms
