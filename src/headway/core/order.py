@@ -68,7 +68,16 @@ class Order:
     start took a walk over twenty levels that no cache holds.
     """
 
-    __slots__ = ("_best", "_is_found", "_lines", "_odd", "rank", "size")
+    __slots__ = (
+        "_best",
+        "_is_found",
+        "_lines",
+        "_odd",
+        "_odd_number",
+        "_odd_rank",
+        "rank",
+        "size",
+    )
 
     def __init__(self) -> None:
         self.size = 0
@@ -76,7 +85,9 @@ class Order:
         """What the first was entered by."""
         self._lines: list[Line] = []
         self._odd: list[tuple[int, int, Member]] = []
-        """A heap of those for which no line was left."""
+        """A heap of those for which no line was left..."""
+        self._odd_rank = self._odd_number = 0
+        """...and by what its first is there, if there is one."""
         self._best: Line | None = None
         """The line of the first; None if that is odd..."""
         self._is_found = False
@@ -101,15 +112,15 @@ class Order:
                 best = line
                 low = rank
         if self._odd:
-            rank, number, member = self._odd[0]
+            rank = self._odd_rank
             if (
                 best is None
                 or rank < low
-                or (rank == low and number < best.first.number)
+                or (rank == low and self._odd_number < best.first.number)
             ):
                 self._best = None
                 self.rank = rank
-                return member
+                return self._odd[0][2]
         assert best is not None
         self._best = best
         self.rank = low
@@ -139,6 +150,13 @@ class Order:
         elif len(self._lines) < LINES_MAX:
             self._lines.append(Line(rank, member))
         else:
+            if (
+                not self._odd
+                or rank < self._odd_rank
+                or (rank == self._odd_rank and number < self._odd_number)
+            ):
+                self._odd_rank = rank
+                self._odd_number = number
             heappush(self._odd, (rank, number, member))
 
     def drop(self) -> None:
@@ -147,6 +165,8 @@ class Order:
         self.size -= 1
         if self._best is None:
             heappop(self._odd)
+            if self._odd:
+                self._odd_rank, self._odd_number, _ = self._odd[0]
         elif not self._best.drop():
             self._lines.remove(self._best)
 
