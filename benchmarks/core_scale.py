@@ -47,8 +47,9 @@ class Bench:
         self._numbers = 0
         self._tokens: deque[int] = deque()
         self._started: list[Job] = []
-        self.visited: set[tuple[object, ...]] = set()
-        """Tenants, strands or lanes from which a job was started."""
+        self.visited: set[str] = set()
+        """Tenants, strands or lanes from which a job was started. As text, and no tuple:
+        the collector would count one for each, and walk the core's jobs for it."""
         self.partition.decide([Configure(config) for config in case.queues], START_MS)
         self.partition.decide(case.rules, START_MS)
         if case.is_full:
@@ -127,11 +128,11 @@ class Bench:
         return self.case.spec(value, self._numbers)
 
 
-def _value_of(job: Job) -> tuple[object, ...]:
+def _value_of(job: Job) -> str:
     """Which tenant, strand or lane it is of: its name is what differs in a case."""
     spec = job.spec
     server = spec.labels and spec.tenant == ONE and spec.labels.get("server")
-    return job.queue, job.slo_ms, spec.tenant, server
+    return f"{job.queue} {job.slo_ms} {spec.tenant} {server}"
 
 
 def measure(key: str) -> dict[str, float]:

@@ -10,6 +10,7 @@ from headway.core.queue import Queue
 from headway.core.shares import ShareGauge
 from headway.core.shelf import NEVER
 from headway.core.states import JobState
+from headway.core.turn import Turn
 
 
 def check_counters(book: Book) -> None:
@@ -66,13 +67,13 @@ def _check_gauges(queue: Queue, jobs: list[Job]) -> None:
     pools: Counter[Any] = Counter()
     parts: Counter[Any] = Counter()
     for job in jobs:
-        seen = [gauge for gauge, *_ in job.holds]
+        seen = [hold.gauge for hold in job.holds]
         assert len(seen) == len(set(map(id, seen))), "a gauge is taken once"
-        for gauge, units, part in job.holds:
-            used[gauge] += units
-            parts[part] += units
-            if isinstance(gauge, ShareGauge):
-                pools[gauge.pool] += units
+        for hold in job.holds:
+            used[hold.gauge] += hold.units
+            parts[hold.part] += hold.units
+            if isinstance(hold.gauge, ShareGauge):
+                pools[hold.gauge.pool] += hold.units
     for gauge in {*used, *queue.rules.book.all()}:
         assert gauge.used == used[gauge], (gauge.limit, gauge.value)
         if isinstance(gauge, ShareGauge):
@@ -91,6 +92,8 @@ def _check_uses(queue: Queue, units: Counter[Any]) -> None:
     for lane in queue.all_lanes():
         for strand in lane.strands.values():
             members += strand.turns.values()
+            if strand.shape == queue.rules.shape:
+                _check_kept_holds(queue, list(strand.turns.values()))
     for member in members:
         gauge = member.parked_on
         is_at_limit = isinstance(gauge, Gauge) and gauge is not queue.slot_gauge
@@ -105,11 +108,24 @@ def _check_uses(queue: Queue, units: Counter[Any]) -> None:
             assert not waiting[gauge]
             continue
         assert use.line == waiting[gauge], (gauge.limit, gauge.value)
-        parts = [use.first, *use.others.values(), *([use.rest] if use.rest else [])]
+        parts = use.parts()
         for part in parts:
             assert part.units == units[part]
             assert part.waiting == stopped[part]
         assert sum(part.units for part in parts) == gauge.used
+
+
+def _check_kept_holds(queue: Queue, turns: list[Turn]) -> None:
+    """What a turn would take again is what it would find."""
+    for turn in turns:
+        own = turn.tenancy.rule.gauges
+        gauges = (*queue.rules.gauges, *turn.strand.gauges, *own)
+        if len(turn.holds) == len(gauges):
+            for hold, gauge in zip(turn.holds, gauges, strict=True):
+                if hold.part.is_open:
+                    assert hold.gauge is gauge
+                    assert gauge.use is not None
+                    assert hold.part in gauge.use.parts()
 
 
 def _check_ledger(book: Book, leased: list[Job]) -> None:

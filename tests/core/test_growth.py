@@ -8,10 +8,14 @@ import pytest
 
 from headway.core.commands import Configure, Redrive
 from headway.core.config import Concurrency, QueueConfig
+from headway.core.fairness import Tenancy
+from headway.core.job import Job
+from headway.core.order import Order
 from headway.core.queue import EMPTIES, Queue
-from headway.core.shelf import Member, Order
+from headway.core.shelf import Member
 from headway.core.spec import JobSpec
-from headway.core.turn import BEGUN_MIN, Turn
+from headway.core.strand import Strand
+from headway.core.turn import Turn
 from headway.core.windows import Window, WindowSet
 from tests.core.machine import MINUTE_MS, Machine, specs
 
@@ -52,13 +56,42 @@ def test_one_that_left_twice_is_started_once() -> None:
 def test_a_line_keeps_no_job_that_was_started() -> None:
     machine = Machine(QUEUE)
     seqs = machine.put("q", *specs(200))
-    for started in range(1, 200):
-        assert machine.starts(1) == [seqs[started - 1]]
-        if started == 199:
-            break
-        turn = _only_turn(machine, seqs[-1])
-        assert turn.line[: turn.begun] == [None] * turn.begun
-        assert turn.begun <= max(BEGUN_MIN, 200 - started)
+    jobs = [machine.partition.book.jobs[seq] for seq in seqs]
+    turn = _only_turn(machine, seqs[0])
+    for started, job in enumerate(jobs, start=1):
+        assert machine.starts(1) == [job.seq]
+        assert job.behind is None
+        assert turn.front is (jobs[started] if started < 200 else None)
+    assert turn.back is None
+
+
+def test_one_that_left_both_its_line_and_its_place_beside_it_is_in_line_no_more() -> (
+    None
+):
+    """A row out of order that was left behind is no reason to forget the line."""
+    machine = Machine(QUEUE)
+    turn = Turn(*_place(machine), 1_000_000)
+    first, odd, last = (Job(seq, JobSpec(), "q", 0) for seq in (1, 2, 3))
+    turn.add((0, 5), first)
+    turn.add((0, 4), odd)
+    turn.add((0, 3), last)
+    turn.remove(odd)
+    turn.add((0, 6), odd)
+    turn.remove(last)
+    assert odd.is_in_line
+    turn.remove(odd)
+    turn.add((0, 7), odd)
+    heads = []
+    while (job := turn.head()) is not None:
+        heads.append(job)
+        turn.remove(job)
+    assert heads == [first, odd]
+
+
+def _place(machine: Machine) -> tuple[Strand, Tenancy]:
+    (seq,) = machine.put("q", JobSpec())
+    turn = _only_turn(machine, seq)
+    return turn.strand, turn.tenancy
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -251,8 +251,8 @@ def ends_leases_at_a_restart(patch: pytest.MonkeyPatch) -> None:
 
 def frees_units_at_a_restart(patch: pytest.MonkeyPatch) -> None:
     def free(book: Book, job: Job) -> None:
-        for gauge, units, _ in job.holds:
-            gauge.used -= units
+        for hold in job.holds:
+            hold.gauge.used -= hold.units
         job.holds = ()
 
     _restored(patch, free)

@@ -161,14 +161,9 @@ class Dispatch:
             lane.start_interval_ms += (interval_ms - lane.start_interval_ms) / 16
         lane.started_ms = now_ms
         rules = queue.rules
-        gauges = rules.gauges
-        if strand.gauges:
-            gauges += strand.gauges
-        if tenancy.rule.gauges:
-            gauges += tenancy.rule.gauges
-        if gauges and not lane.is_exempt:
+        if not lane.is_exempt:
+            self.shared.uses.start(turn, job, now_ms)
             # Nothing is reserved for it any more.
-            self.shared.uses.take(gauges, job, now_ms, (turn, queue.gate))
             turn.called_by = None
         if tenancy.pass_ > lane.base:
             lane.base = tenancy.pass_

@@ -22,7 +22,7 @@ SLOT: Final = 1_000_000
 """What a running job wants: all demand is in millionths of a slot, and an integer."""
 EARLY: Final = SLOT // 2
 """What one wants that was started ahead of its aim: it could have waited."""
-RUN_MS: Final = 1_000
+RUN_MS: Final = 1_000.0
 """The run time of jobs of which nothing is known."""
 AVERAGE_MS: Final = 10_000
 """Over how long demand is averaged: bursts of a quiet tenant are not a flood."""
@@ -383,7 +383,7 @@ class Ledger:
 
 def want_of(run_ms: float, aim_ms: int) -> int:
     """What a ready job wants: slots enough to be served within its aim."""
-    wanted = int(SLOT * (run_ms or RUN_MS) / (aim_ms or 1))
+    wanted = int(SLOT * (run_ms or RUN_MS) / float(aim_ms or 1))
     if wanted > SLOT:
         return SLOT
     return wanted or 1

@@ -38,7 +38,7 @@ class TenantRule(HeldClock):
         self.weight = 1.0
         self.cap: int | None = None
         """The operator's cap for this tenant alone, if there is one."""
-        self.parked: list[Turn] = []
+        self.parked: list[Turn] | None = None
         """Turns that were met while it was paused."""
 
     def set_weight(self, weight: float) -> None:

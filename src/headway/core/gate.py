@@ -7,8 +7,8 @@ from headway.core.limits import Gauge
 
 if TYPE_CHECKING:
     from headway.core.lane import Lane
+    from headway.core.part import Part
     from headway.core.queue import Queue
-    from headway.core.usage import Part
 
 PAUSED: Final = 1
 """By the user."""

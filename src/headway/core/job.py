@@ -9,13 +9,9 @@ from headway.core.states import SCHEDULED, JobState
 
 if TYPE_CHECKING:
     from headway.core.fairness import Tenancy
-    from headway.core.limits import Gauge
+    from headway.core.part import Hold
     from headway.core.turn import Turn
-    from headway.core.usage import Part
     from headway.core.windows import WindowSet
-
-Hold = tuple["Gauge", int, "Part"]
-"""Units of a limit that a job has taken, and on whose part of it they count."""
 
 
 class Job:
@@ -24,6 +20,7 @@ class Job:
     __slots__ = (
         "attempt",
         "attempts_max",
+        "behind",
         "boxed_seq",
         "charge",
         "cleared_ms",
@@ -75,87 +72,92 @@ class Job:
         "worker",
     )
 
-    seq: int
-    """Its identity within the partition: given once, never reused."""
-    boxed_seq: Any
-    """The same as an object: compiled code makes one of a number for each dictionary
-    and each event, and a dictionary finds its own object without looking into it."""
-    spec: JobSpec
-    queue: str
-    slo_ms: int
-    """The SLO class it was put in: its own, or the next stricter one."""
-    priority: int
+    # Compiled classes lie in memory as this writes them, and jobs that stand are in no
+    # cache: first what is asked of whoever is next in line...
+    turn: "Turn | None"
+    """Where it stands while it is ready."""
+    behind: "Job | None"
+    """Who is next in the line of its turn."""
     run_at_ms: int
     """When it becomes or became ready; its promise counts from here."""
+    shift_ms: int
+    """Held time of its queue, strand and tenant that passed before it was ready."""
     cost: int
-    attempts_max: int
-    enqueued_ms: int
-    expires_ms: int
+    is_in_line: bool
+    """Whether it stands in that line, among those that came in order."""
+    has_left_line: bool
+    """It stands in a line still, where it counts no more."""
+    is_critical: bool
+    is_over: bool
+    """It was started although its tenant was over its share."""
+    is_continued: bool
+    """This lease goes on with an attempt under way, after a reply."""
+    is_cancel_requested: bool
+    is_done_on_reply: bool
+    # ...then what joins a line, and what every event says...
+    seq: int
+    """Its identity within the partition: given once, never reused."""
+    first_key: int
+    second_key: int
+    """It stands in the order of these, and then of its seq."""
+    priority: int
+    slo_ms: int
+    """The SLO class it was put in: its own, or the next stricter one."""
+    timeout_left_ms: int
+    """What a continuation has left of its attempt; 0 means that none is under way."""
+    boxed_seq: Any
+    """Its seq as an object: compiled code makes one of a number for each dictionary
+    and each event, and a dictionary finds its own object without looking into it."""
+    queue: str
+    tenant: str
+    kind: str
     state: JobState
-    generation: int
-    """Raised by every redrive."""
-    attempt: int
-    """Deliveries so far in this generation."""
+    # ...what a start and an end ask for, some of it copied from the spec...
+    holds: "tuple[Hold, ...]"
+    """Units it has taken of each limit."""
+    tenancy: "Tenancy | None"
+    """On whose account it runs while it is leased."""
     token: int
     """The current lease; 0 means none."""
+    attempt: int
+    """Deliveries so far in this generation."""
+    generation: int
+    """Raised by every redrive."""
+    worker: str
+    started_ms: int
+    """When it was last started in this wait; 0 means not yet."""
     lease_until_ms: int
     timeout_at_ms: int
     """End of the attempt while it is leased or waiting."""
-    timeout_left_ms: int
-    """What a continuation has left of its attempt; 0 means that none is under way."""
-    started_ms: int
-    """When it was last started in this wait; 0 means not yet."""
-    worker: str
-    is_cancel_requested: bool
+    timeout_ms: int | None
+    timer_ms: int
+    expires_ms: int
+    credit_ms: int
+    """Time that does not count against its promise, if it comes back unused."""
+    want: int
+    """What it adds to its tenant's want of slots, in millionths."""
+    charge: int
+    """What its start has moved its tenant's clock by."""
+    ended_token: int
+    """The lease that has just ended, until history is told why."""
+    cleared_ms: int
+    """Until when it holds that the queue's throttler lets it start; 0 if it does not."""
+    level: int
+    """Its pass, where a comparison fixes passes at enqueue."""
+    result_ms: int | None
+    # ...and last what most jobs never use.
+    spec: JobSpec
+    windows: "WindowSet | None"
+    errors: tuple[JobError, ...]
     reply_key: str
     payload: bytes | None
     """Another payload than the spec says, for the next attempt."""
     reply: bytes | None
+    attempts_max: int
+    enqueued_ms: int
     wait_until_ms: int
     waiting_ms: int
     """Since when it waits for a reply."""
-    is_done_on_reply: bool
-    errors: tuple[JobError, ...]
-    charge: int
-    """What its start has moved its tenant's clock by."""
-    level: int
-    """Its pass, where a comparison fixes passes at enqueue."""
-    # Of its spec, what each start and end asks for: that is not to be fetched from there.
-    kind: str
-    tenant: str
-    is_critical: bool
-    windows: "WindowSet | None"
-    timeout_ms: int | None
-    result_ms: int | None
-    # In memory only: where it stands right now.
-    turn: "Turn | None"
-    """Where it stands while it is ready..."""
-    first_key: int
-    second_key: int
-    """...in the order of these, and then of its seq..."""
-    is_in_line: bool
-    """...and whether that is in its line, among those that came in order."""
-    has_left_line: bool
-    """A place in a line still names it, and counts no more."""
-    tenancy: "Tenancy | None"
-    """On whose account it runs while it is leased."""
-    holds: tuple[Hold, ...]
-    """Units it has taken of each limit."""
-    timer_ms: int
-    credit_ms: int
-    """Time that does not count against its promise, if it comes back unused."""
-    shift_ms: int
-    """Held time of its queue, strand and tenant that passed before it was ready."""
-    want: int
-    """What it adds to its tenant's want of slots, in millionths."""
-    is_over: bool
-    """It was started although its tenant was over its share."""
-    ended_token: int
-    """The lease that has just ended, until history is told why."""
-    is_continued: bool
-    """This lease goes on with an attempt under way, after a reply."""
-    cleared_ms: int
-    """Until when it holds that the queue's throttler lets it start; 0 if it does not."""
 
     def __init__(
         self,
@@ -208,6 +210,7 @@ class Job:
         self.second_key = 0
         self.is_in_line = False
         self.has_left_line = False
+        self.behind = None
         self.tenancy = None
         self.holds = ()
         self.timer_ms = 0

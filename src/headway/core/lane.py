@@ -8,76 +8,13 @@ on leaves the order as a whole and waits where it was stopped.
 from typing import TYPE_CHECKING, Final
 
 from headway.core.fairness import LaneClock, Tenancy
-from headway.core.held import HeldClock
-from headway.core.shelf import DUE, NEVER, Shelf
+from headway.core.shelf import DUE, Shelf
+from headway.core.strand import Strand
 from headway.core.turn import ENTITLED, NOTHING_READ, OVER, Turn, name_of
-from headway.core.windows import WindowSet
 
 if TYPE_CHECKING:
-    from headway.core.limits import Gauge
     from headway.core.promise import Board
     from headway.core.queue import Queue
-    from headway.core.shares import ShareGauge
-
-WINDOW: Final = 1
-KIND: Final = 2
-TENANT: Final = 4
-"""Why a strand is held: its window is closed, its kind or its tenant is paused."""
-
-
-class Strand(HeldClock):
-    """The part of a lane whose jobs can only be stopped together."""
-
-    __slots__ = (
-        "aside",
-        "closes_held_ms",
-        "closes_ms",
-        "gauges",
-        "key",
-        "kind",
-        "lane",
-        "shape",
-        "shares",
-        "tenant",
-        "turns",
-        "windows",
-    )
-
-    def __init__(self, lane: "Lane", key: tuple[object, ...]) -> None:
-        super().__init__()
-        self.lane = lane
-        self.key = key
-        self.shape = 0
-        """The version of its queue's rules by which its jobs were sorted."""
-        self.kind: str | None = None
-        """Its jobs' kind, where the queue's rules tell kinds apart."""
-        self.tenant: str | None = None
-        """Their tenant, where tenants have no turns of their own."""
-        self.windows: WindowSet | None = None
-        self.closes_ms = NEVER
-        """Until when its window is known to be open."""
-        self.closes_held_ms = 0
-        """How long its queue had been held when that was found out."""
-        self.gauges: tuple[Gauge, ...] = ()
-        self.shares: tuple[ShareGauge, ...] = ()
-        """Those of its gauges that want to know who will ask for units."""
-        self.turns: dict[str, Turn] = {}
-        self.aside: list[Turn] = []
-        """Turns that were met while it was held."""
-
-    def now(self, now_ms: int) -> int:
-        """The partition's time in the time of this strand."""
-        return self.time(self.lane.queue.gate.time(now_ms))
-
-    def hold(self, reason: int, now_ms: int, *, is_on: bool) -> None:
-        """Stops it, or lets it go, for one of its reasons."""
-        self.hold_at(reason, self.lane.queue.gate.time(now_ms), is_on=is_on)
-
-    def hold_at(self, reason: int, queue_ms: int, *, is_on: bool) -> None:
-        """The same as of an earlier moment, in the time of its queue."""
-        self.set_hold(reason, queue_ms, is_on=is_on)
-        if not self.holds and self.aside:
-            self.lane.queue.shared.waking.append(self)
 
 
 class TenancyTier(Shelf[Turn]):
@@ -243,6 +180,7 @@ class Lane:
     __slots__ = (
         "aim_ms",
         "base",
+        "by_value",
         "clock",
         "cold",
         "common",
@@ -291,6 +229,8 @@ class Lane:
         self.strands: dict[tuple[object, ...], Strand] = {}
         self.common: Strand | None = None
         """That of jobs of which nothing is said that would tell them apart."""
+        self.by_value: dict[str, Strand] = {}
+        """Those that one value tells apart: for each job a key would have to be made."""
         self.tenancies: dict[str, Tenancy] = {}
         self.entitled = LaneTier(self, ENTITLED, queue.shared.next_number())
         self.over: LaneTier | None = None
@@ -309,6 +249,16 @@ class Lane:
                 self.over = LaneTier(self, OVER, self.queue.shared.next_number())
             tenancy.over = TenancyTier(tenancy, self.over, turn.number)
         return tenancy.over
+
+    def forget(self, strand: Strand) -> None:
+        """Nothing is left of the strand."""
+        key = strand.key
+        if self.strands.get(key) is strand:
+            del self.strands[key]
+        if self.common is strand:
+            self.common = None
+        if len(key) == 2 and self.by_value.get(str(key[1])) is strand:
+            del self.by_value[str(key[1])]
 
     def reseat(self) -> None:
         self.entitled.reseat()

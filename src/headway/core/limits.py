@@ -5,35 +5,18 @@ units that come free wake only as many as fit, the lowest pass of each lane firs
 """
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from headway.core.config import Limit, Rate, Shares
 
 if TYPE_CHECKING:
-    from headway.core.usage import Part, Use
+    from headway.core.gate import Gate
+    from headway.core.turn import Turn
+    from headway.core.usage import Use
 
 
-class Parked(Protocol):
-    """What can wait for a gauge."""
-
-    number: int
-    parked_on: object | None
-    called_by: "Gauge | None"
-    """The gauge that woke it, until it has started or passed the call on."""
-    stopped: "Part | None"
-    """Where the time is counted in which it is parked."""
-
-    def lane_number(self) -> int:
-        """Members of one lane are woken in order of pass, lanes side by side."""
-
-    def pass_now(self) -> int: ...
-
-    def units_wanted(self) -> int: ...
-
-    def is_standing(self) -> bool:
-        """Whether it still has a job to start and nothing else stops it."""
-
-    def unpark(self, now_ms: int) -> None: ...
+Parked: TypeAlias = "Turn | Gate"
+"""What can wait for a gauge. By name: compiled code looks the fields of a protocol up."""
 
 
 class Gauge:
@@ -227,6 +210,13 @@ class RateGauge(Gauge):
             self._asked_ms = now_ms
             self._asked_ticks = now_ms * self.ticks
         return self._asked_ticks
+
+    def pay(self, price: int, now_ms: int) -> int:
+        """Counts a start; answers all that is not paid for yet, in ticks."""
+        now = self.ticks_at(now_ms)
+        clock = self.clock if self.clock > now else now
+        self.clock = clock + price
+        return self.clock - now
 
     def units(self, cost: int) -> int:
         return cost

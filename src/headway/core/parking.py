@@ -5,10 +5,10 @@ from typing import Final
 from headway.core.delivery import Delivery, Limited
 from headway.core.fairness import Tenancy
 from headway.core.job import Job
-from headway.core.lane import WINDOW, Strand
 from headway.core.limits import Gauge, Parked, RateGauge
 from headway.core.queue import Queue, Shared
 from headway.core.shares import ShareGauge, SharePool
+from headway.core.strand import WINDOW, Strand
 from headway.core.timers import TimeBuckets
 from headway.core.turn import OVER, Turn
 from headway.core.windows import WindowSet
@@ -142,11 +142,16 @@ class Parking:
                 self.look_at_window(strand, now_ms)
             case Delivery.HELD:
                 turn.parked_on = strand
+                if strand.aside is None:
+                    strand.aside = []
                 strand.aside.append(turn)
                 turn.seat_at(strand.now(now_ms))
             case Delivery.PAUSED:
-                turn.parked_on = turn.tenancy.rule
-                turn.tenancy.rule.parked.append(turn)
+                rule = turn.tenancy.rule
+                turn.parked_on = rule
+                if rule.parked is None:
+                    rule.parked = []
+                rule.parked.append(turn)
                 turn.seat_at(strand.now(now_ms))
             case Delivery.ASK:
                 assert job is not None

@@ -56,9 +56,9 @@ from headway.core.defaults import DURATION_MAX_MS, TIME_MAX_MS
 from headway.core.entitlement import Ledger
 from headway.core.errors import BadValue, RuleBroken
 from headway.core.job import Job
-from headway.core.lane import Strand
 from headway.core.limits import RateGauge
 from headway.core.promise import Board, BoardMaker
+from headway.core.strand import Strand
 from headway.core.urgency import Urgent, most_urgent
 
 BOARDS_MAX: Final = 256

@@ -19,13 +19,14 @@ from headway.core.fairness import (
 from headway.core.gate import Gate
 from headway.core.idempotency import KeyBook
 from headway.core.job import Job
-from headway.core.lane import KIND, TENANT, Lane, LaneTier, Strand
+from headway.core.lane import Lane, LaneTier
 from headway.core.limits import Gauge
 from headway.core.promise import Board
 from headway.core.replies import ReplyBook
-from headway.core.rules import Rules, margin_ms
+from headway.core.rules import Rules, margin_ms, value_of
 from headway.core.shares import ShareGauge
 from headway.core.shelf import NEVER
+from headway.core.strand import KIND, TENANT, Strand
 from headway.core.turn import NOTHING_READ, Turn
 from headway.core.usage import UseBook
 
@@ -161,18 +162,27 @@ class Queue:
         lane = (self.exempt if is_exempt else self.lanes).get(job.slo_ms)
         if lane is None:
             lane = self._lane(job.slo_ms, is_exempt=is_exempt)
-        is_common = job.windows is None and not rules.dims
-        strand = lane.common if is_common else None
+        dims = rules.dims
+        strand: Strand | None = None
+        if job.windows is None:
+            if not dims:
+                strand = lane.common
+            elif len(dims) == 1:
+                strand = lane.by_value.get(value_of(dims[0], job.spec))
         if strand is None or strand.shape != rules.shape:
-            strand = self._strand_of(lane, rules.strand_key(job.spec), now_ms)
-            if is_common:
-                lane.common = strand
+            key = rules.strand_key(job.spec)
+            strand = self._strand_of(lane, key, now_ms)
+            if job.windows is None:
+                if not dims:
+                    lane.common = strand
+                elif len(dims) == 1:
+                    lane.by_value[key[1]] = strand
         name = job.tenant if rules.is_fair else ""
-        turn = strand.turns.get(name)
+        turn = strand.turn_of(name)
         if turn is None:
             tenancy = self._tenancy(lane, name, now_ms)
             turn = self._turn(strand, tenancy)
-            strand.turns[name] = turn
+            strand.add(name, turn)
         return turn
 
     def lane(self, slo_ms: int, *, is_exempt: bool) -> Lane:
@@ -320,14 +330,12 @@ class Queue:
             self._empties.append(turn)
             return
         name = tenancy.name
-        if strand.turns.get(name) is not turn:
+        if strand.turn_of(name) is not turn:
             return
-        del strand.turns[name]
+        is_last = strand.drop(name)
         self.shared.turns -= 1
-        if strand.key and not strand.turns and lane.strands.get(strand.key) is strand:
-            del lane.strands[strand.key]
-            if lane.common is strand:
-                lane.common = None
+        if is_last and strand.key:
+            lane.forget(strand)
         tenancy.turns -= 1
         if tenancy.turns == 0 and lane.tenancies.get(name) is tenancy:
             del lane.tenancies[name]

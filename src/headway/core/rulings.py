@@ -21,11 +21,11 @@ from headway.core.errors import BadValue, TooManyQueues
 from headway.core.fairness import TenantRule
 from headway.core.gate import BLOCKED, PAUSED
 from headway.core.job import Job
-from headway.core.lane import KIND, TENANT, Strand
 from headway.core.limits import Gauge
 from headway.core.queue import Queue, ask_no_more
 from headway.core.spec import JobError
 from headway.core.states import JobState
+from headway.core.strand import KIND, TENANT, Strand
 
 UNHEARD: Final = "no verdict"
 """The reason of the error of a job that is put off because its throttler failed."""
@@ -202,8 +202,8 @@ def _pause_tenant(queue: Queue, tenant: str, now_ms: int, *, is_on: bool) -> Non
 
 def _unpark(rule: TenantRule, now_ms: int) -> None:
     """The tenant's turns look again whether they may go."""
-    parked, rule.parked = rule.parked, []
-    for turn in parked:
+    parked, rule.parked = rule.parked, None
+    for turn in parked or ():
         if turn.parked_on is rule:
             turn.unpark(now_ms)
 
@@ -271,7 +271,7 @@ def _recount(book: Book, queue: Queue, now_ms: int) -> None:
         if job.queue != queue.name or job.spec.is_critical:
             continue
         if job.holds or job.state in (JobState.LEASED, JobState.WAITING):
-            held = {gauge for gauge, *_ in job.holds}
+            held = {hold.gauge for hold in job.holds}
             more = [gauge for gauge in gauges_of(queue, job) if gauge not in held]
             book.shared.uses.take(tuple(more), job, now_ms)
 

@@ -89,16 +89,14 @@ class ShareGauge(Gauge):
             return False
         return super().fits(cost, member, now_ms)
 
-    def take(self, cost: int, now_ms: int) -> int:
-        """Counts a start; answers the units that must be given back."""
-        units = cost if cost <= self.max else self.units(cost)
+    def take(self, units: int, now_ms: int) -> None:
+        """Counts a start."""
         self.used += units
         self.called = None
         self.pool.used += units
         if self.pool.is_lending:
             # With the owner served, borrowers may have what is still free.
             self.pool.wake(now_ms)
-        return units
 
     def give_back(self, units: int, now_ms: int) -> None:
         self.used -= units

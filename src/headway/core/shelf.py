@@ -5,10 +5,10 @@ its member's key does, and is moved when it surfaces. An entry counts only while
 member says that it is the one.
 """
 
-from heapq import heappop, heappush
 from typing import Any, Final, Generic, TypeVar, cast
 
 from headway.core import defaults
+from headway.core.order import Order
 
 OFF: Final = 0
 FRESH: Final = 1
@@ -41,156 +41,6 @@ class Member:
 
 
 M = TypeVar("M", bound=Member)
-LINES_MAX: Final = 4
-"""So many weights of tenants, or jobs come late, before a heap takes the rest."""
-BEGUN_MIN: Final = 16
-"""So many empty places at the beginning of a line are not worth to be cut off."""
-
-
-class Line:
-    """Entries that came in order: they are never compared again."""
-
-    __slots__ = ("begun", "last_number", "last_rank", "members", "rank", "ranks")
-
-    def __init__(self, rank: int, member: Member) -> None:
-        self.ranks = [rank]
-        self.members: list[Member | None] = [member]
-        self.begun = 0
-        self.rank = rank
-        """That of the first."""
-        self.last_rank = rank
-        self.last_number = member.number
-
-    def first(self) -> Member:
-        member = self.members[self.begun]
-        assert member is not None
-        return member
-
-    def add(self, rank: int, member: Member) -> None:
-        self.ranks.append(rank)
-        self.members.append(member)
-        self.last_rank = rank
-        self.last_number = member.number
-
-    def drop(self) -> bool:
-        """Takes the first out; whether there is another."""
-        begun = self.begun
-        self.members[begun] = None
-        begun += 1
-        size = len(self.members)
-        if begun == size:
-            return False
-        if begun >= BEGUN_MIN and 2 * begun >= size:
-            del self.members[:begun]
-            del self.ranks[:begun]
-            begun = 0
-        self.begun = begun
-        self.rank = self.ranks[begun]
-        return True
-
-
-class Order:
-    """Entries by rank and number, the lowest first.
-
-    Passes rise by a tenant's stride with each start, and aims with time: what comes is
-    nearly always behind all that came by the same weight. So a few lines hold nearly
-    all, and what is first is next to what was: in a heap of a million tenants each
-    start took a walk over twenty levels that no cache holds.
-    """
-
-    __slots__ = ("_best", "_is_found", "_lines", "_odd", "rank", "size")
-
-    def __init__(self) -> None:
-        self.size = 0
-        self.rank = 0
-        """What the first was entered by."""
-        self._lines: list[Line] = []
-        self._odd: list[tuple[int, int, Member]] = []
-        """A heap of those for which no line was left."""
-        self._best: Line | None = None
-        """The line of the first; None if that is odd..."""
-        self._is_found = False
-        """...as long as that is known."""
-
-    def first(self) -> Member | None:
-        """The member of the lowest entry, whether it counts or not."""
-        if self.size == 0:
-            return None
-        if self._is_found:
-            return self._odd[0][2] if self._best is None else self._best.first()
-        self._is_found = True
-        best: Line | None = None
-        for line in self._lines:
-            if (
-                best is None
-                or line.rank < best.rank
-                or (
-                    line.rank == best.rank and line.first().number < best.first().number
-                )
-            ):
-                best = line
-        self._best = best
-        if self._odd:
-            rank, number, member = self._odd[0]
-            if (
-                best is None
-                or rank < best.rank
-                or (rank == best.rank and number < best.first().number)
-            ):
-                self._best = None
-                self.rank = rank
-                return member
-        assert best is not None
-        self.rank = best.rank
-        return best.first()
-
-    def push(self, rank: int, member: Member) -> None:
-        number = member.number
-        self.size += 1
-        if rank <= self.rank:
-            self._is_found = False
-        best: Line | None = None
-        for line in self._lines:
-            last = line.last_rank
-            if (last < rank or (last == rank and line.last_number <= number)) and (
-                best is None
-                or last > best.last_rank
-                or (last == best.last_rank and line.last_number > best.last_number)
-            ):
-                best = line
-        if best is not None:
-            best.add(rank, member)
-        elif len(self._lines) < LINES_MAX:
-            self._lines.append(Line(rank, member))
-        else:
-            heappush(self._odd, (rank, number, member))
-
-    def drop(self) -> None:
-        """Takes out what `first` has just told."""
-        self._is_found = False
-        self.size -= 1
-        if self._best is None:
-            heappop(self._odd)
-        elif not self._best.drop():
-            self._lines.remove(self._best)
-
-    def entries(self) -> list[tuple[int, int, Member]]:
-        found = list(self._odd)
-        for line in self._lines:
-            for place in range(line.begun, len(line.members)):
-                member = line.members[place]
-                assert member is not None
-                found.append((line.ranks[place], member.number, member))
-        return found
-
-    def clear(self) -> None:
-        self.size = 0
-        self._is_found = False
-        self._best = None
-        self._lines.clear()
-        self._odd.clear()
-
-
 _NONE: Final = Order()
 """Stands for the orders of a shelf that never had two members; nobody writes to it."""
 
@@ -235,7 +85,10 @@ class Shelf(Member, Generic[M]):
                 self.top = None
             elif top is not None and (
                 seat > top.seat
-                or (seat == top.seat and (rank, member.number) < (top.rank, top.number))
+                or (seat == top.seat and rank < top.rank)
+                or (
+                    seat == top.seat and rank == top.rank and member.number < top.number
+                )
             ):
                 self.top = member
         member.aim = aim

@@ -5,7 +5,7 @@ put in order. Nothing here reads a clock.
 """
 
 from heapq import heapify, heappop, heappush
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from headway.core.errors import BadValue
 
@@ -23,13 +23,27 @@ class TimeBuckets(Generic[K]):
     caller's bug. A time in the past is as good as any and fires at the next pop.
     """
 
-    __slots__ = ("_edge", "_far", "_heap", "_near", "_numbers", "_serial", "_shift")
+    __slots__ = (
+        "_at_ms",
+        "_boxed_ms",
+        "_edge",
+        "_far",
+        "_heap",
+        "_near",
+        "_numbers",
+        "_serial",
+        "_shift",
+    )
 
     def __init__(self, width_ms: int = WIDTH_MS) -> None:
         if width_ms < 1 or width_ms & (width_ms - 1):
             raise BadValue("width_ms", width_ms, "must be a power of two")
         self._shift = width_ms.bit_length() - 1
-        self._far: dict[int, dict[K, int]] = {}
+        self._far: dict[int, dict[K, Any]] = {}
+        # The last time added, as a number and as an object: what comes together ends
+        # together, and compiled code would make an object for each.
+        self._at_ms = -1
+        self._boxed_ms: Any = -1
         # The far buckets' numbers, and those of buckets that were emptied since.
         self._numbers: list[int] = []
         # Every key whose bucket is below the edge is near, and no other.
@@ -51,12 +65,15 @@ class TimeBuckets(Generic[K]):
             self._near[key] = serial
             heappush(self._heap, (at_ms, serial, key))
             return
+        if at_ms != self._at_ms:
+            self._at_ms = at_ms
+            self._boxed_ms = at_ms
         bucket = self._far.get(number)
         if bucket is None:
-            self._far[number] = {key: at_ms}
+            self._far[number] = {key: self._boxed_ms}
             heappush(self._numbers, number)
         else:
-            bucket[key] = at_ms
+            bucket[key] = self._boxed_ms
 
     def remove(self, key: K, at_ms: int) -> bool:
         """Takes a key back, given the time it was added with; False if it is gone."""
@@ -128,11 +145,11 @@ class TimeBuckets(Generic[K]):
             self._split(bucket, now_ms, due)
         return due
 
-    def _split(self, bucket: dict[K, int], now_ms: int, due: list[K]) -> None:
+    def _split(self, bucket: dict[K, Any], now_ms: int, due: list[K]) -> None:
         """Adds what is due of a bucket to `due`, and makes the rest near."""
         serial = self._serial
         for key in sorted(bucket, key=bucket.__getitem__):
-            at_ms = bucket[key]
+            at_ms: int = bucket[key]
             if at_ms <= now_ms:
                 due.append(key)
             else:

@@ -10,9 +10,9 @@ from headway.core.job import Job
 from headway.core.shelf import DUE, FRESH, NEVER, Member
 
 if TYPE_CHECKING:
-    from headway.core.lane import Strand
     from headway.core.limits import Gauge
-    from headway.core.usage import Part
+    from headway.core.part import Hold, Part
+    from headway.core.strand import Strand
 
 ENTITLED: Final = 0
 OVER: Final = 1
@@ -25,36 +25,32 @@ LATE_MAX: Final = 256
 ROWS_NOTED: Final = 64
 """A turn with more jobs than this is looked at when memory is tidied up."""
 
-BEGUN_MIN: Final = 16
-"""So many empty places at the beginning of a line are not worth to be cut off. More are
-once they are half of it: what is moved up then is no more than what has left."""
-
 Position = tuple[int, int, int]
 """Where a job stands in its turn: its keys and its seq."""
 _encode: Final = msgspec.msgpack.Encoder().encode
 NOTHING_READ: Final[Position] = (-(2**63), -(2**63), -(2**63))
 Row = tuple[int, int, int, Job]
-_NO_LINE: Final[list[Job | None]] = []
-"""Stands for the line of a turn that never had two jobs; nobody writes to it."""
 
 
 class Turn(Member):
     """One tenant in a strand: its ready jobs in key order."""
 
     __slots__ = (
-        "begun",
+        "back",
         "beyond",
         "called_by",
         "count",
         "cut",
+        "front",
         "held_ms",
+        "holds",
         "is_emptied",
         "is_shedding",
-        "last",
+        "last_first",
+        "last_second",
+        "last_seq",
         "late",
-        "line",
         "odd",
-        "only",
         "parked_on",
         "place",
         "stopped",
@@ -68,8 +64,10 @@ class Turn(Member):
         # Compiled classes lie in memory as this writes them: what starts ask for first.
         self.strand = strand
         self.tenancy = tenancy
-        self.only: Job | None = None
-        """The first of the line, while it is alone: most tenants have one job."""
+        self.front: Job | None = None
+        """The first of the line: jobs up to `cut` that came in order, as nearly all do.
+        Each knows who is behind it. One that leaves from the middle is passed over when
+        it comes to the front."""
         self.count = 0
         """Jobs that are really here."""
         self.tier = ENTITLED
@@ -85,16 +83,16 @@ class Turn(Member):
         """Jobs whose key is above this may be missing: they are in the store only."""
         self.held_ms = 0
         """How long its strand had been held when it took its place."""
+        self.holds: tuple[Hold, ...] = ()
+        """What the last job that started holds, or held: the next takes the same."""
         self.called_by: Gauge | None = None
         self.is_shedding = False
         """Its tenant has more than its share can serve: late jobs step aside."""
         self.is_emptied = False
         """It is among its queue's turns that were empty, at most once."""
-        self.line: list[Job | None] = _NO_LINE
-        """Jobs up to `cut`, in order from `begun` on: nearly all come that way. A place
-        whose job has left is passed over when it surfaces."""
-        self.begun = 0
-        self.last: Position = NOTHING_READ
+        self.back: Job | None = None
+        """The last of the line."""
+        self.last_first = self.last_second = self.last_seq = 0
         """Where the last of the line stood when it came: jobs that leave may change."""
         self.stopped: Part | None = None
         self.beyond: list[Row] | None = None
@@ -132,23 +130,23 @@ class Turn(Member):
     def _line_up(self, first: int, second: int, job: Job) -> bool:
         """Puts the job at the end of the line, if that is its place."""
         seq = job.seq
-        only = self.only
-        if only is not None:
-            last = (only.first_key, only.second_key, only.seq)
-            if not _is_after(first, second, seq, last):
+        back = self.back
+        if back is None:
+            self.front = job
+        else:
+            if first != self.last_first:
+                if first < self.last_first:
+                    return False
+            elif second != self.last_second:
+                if second < self.last_second:
+                    return False
+            elif seq <= self.last_seq:
                 return False
-            self.only = None
-            if self.line is _NO_LINE:
-                self.line = []
-            self.line.append(only)
-        elif not self.line:
-            self.only = job
-            job.is_in_line = True
-            return True
-        elif not _is_after(first, second, seq, self.last):
-            return False
-        self.line.append(job)
-        self.last = (first, second, seq)
+            back.behind = job
+        self.back = job
+        self.last_first = first
+        self.last_second = second
+        self.last_seq = seq
         job.is_in_line = True
         return True
 
@@ -175,15 +173,14 @@ class Turn(Member):
 
     def remove(self, job: Job) -> None:
         """The job leaves, from wherever it stands."""
-        if self.only is job:
-            self.only = None
-        elif self.begun < len(self.line) and self.line[self.begun] is job:
+        if self.front is job:
             self._drop_first()
-        elif self.odd and self.odd[0][3] is job:
-            heappop(self.odd)
-        elif job.is_in_line:
-            # Its place stays until it surfaces, and must not be taken for a new one.
-            job.has_left_line = True
+        else:
+            if self.odd and self.odd[0][3] is job:
+                heappop(self.odd)
+            if job.is_in_line:
+                # It is passed over when it surfaces, and can't stand there twice.
+                job.has_left_line = True
         job.is_in_line = False
         job.turn = None
         self.count -= 1
@@ -271,15 +268,10 @@ class Turn(Member):
 
     def _first_in_line(self) -> Job | None:
         """The first job in line that is still here; places before it are dropped."""
-        if self.only is not None:
-            return self.only
-        line = self.line
-        while line:
-            job = line[self.begun]
-            if job is not None:
-                if job.turn is self and job.is_in_line:
-                    return job
-                job.has_left_line = False
+        while (job := self.front) is not None:
+            if job.turn is self and job.is_in_line:
+                return job
+            job.has_left_line = False
             self._drop_first()
         return None
 
@@ -295,21 +287,12 @@ class Turn(Member):
 
     def _drop_first(self) -> None:
         """The line goes on behind its first place."""
-        if self.only is not None:
-            self.only = None
-            return
-        line = self.line
-        begun = self.begun
-        line[begun] = None
-        begun += 1
-        size = len(line)
-        if begun == size:
-            line.clear()
-            begun = 0
-        elif begun >= BEGUN_MIN and 2 * begun >= size:
-            del line[:begun]
-            begun = 0
-        self.begun = begun
+        first = self.front
+        assert first is not None
+        self.front = first.behind
+        first.behind = None
+        if self.front is None:
+            self.back = None
 
     def _note_growth(self) -> None:
         shared = self.strand.lane.queue.shared
@@ -322,13 +305,12 @@ def rows_of(turn: Turn, most: int = -1) -> list[Row]:
 
     `most` is enough of those in line, and of those out of order.
     """
-    end = len(turn.line) if most < 0 else turn.begun + most
-    jobs = [turn.only, *turn.line[turn.begun : end]]
-    rows = [
-        (job.first_key, job.second_key, job.seq, job)
-        for job in jobs
-        if job is not None and job.turn is turn and job.is_in_line
-    ]
+    rows: list[Row] = []
+    job = turn.front
+    while job is not None and most != len(rows):
+        if job.turn is turn and job.is_in_line:
+            rows.append((job.first_key, job.second_key, job.seq, job))
+        job = job.behind
     if turn.odd is not None:
         rows += turn.odd if most < 0 else turn.odd[:most]
     return rows
@@ -336,15 +318,18 @@ def rows_of(turn: Turn, most: int = -1) -> list[Row]:
 
 def keep_rows(turn: Turn, rows: list[Row]) -> None:
     """Of all rows up to `cut`, but for late ones, those that are left."""
-    for place in turn.line:
-        if place is not None:
-            place.is_in_line = place.has_left_line = False
-    turn.only = None
-    turn.line = _NO_LINE
-    turn.begun = 0
+    place = turn.front
+    while place is not None:
+        place.is_in_line = place.has_left_line = False
+        behind, place.behind = place.behind, None
+        place = behind
+    turn.front = turn.back = None
     turn.odd = None
-    for first, second, _, job in sorted(rows):
-        turn._line_up(first, second, job)
+    for row in sorted(rows):
+        first, second, _, job = row
+        if job.has_left_line or not turn._line_up(first, second, job):
+            # It stands in another line still, where it counts no more.
+            turn.odd = [*(turn.odd or ()), row]
 
 
 def read_to(turn: Turn, cut: Position | None) -> list[Row]:

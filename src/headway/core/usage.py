@@ -4,66 +4,35 @@ Nothing is ever looked for. What a minute adds up to is counted when units are t
 given back and when a head is stopped or let go, and told after the minute is over.
 """
 
-from heapq import nsmallest
-from itertools import chain
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from headway.core import events
-from headway.core.job import Hold, Job
+from headway.core.job import Job
 from headway.core.limits import Gauge, Parked, RateGauge
+from headway.core.part import MINUTE_MS, Hold, Part, named
 from headway.core.shares import ShareGauge
 
-MINUTE_MS: Final = 60_000
+if TYPE_CHECKING:
+    from headway.core.turn import Turn
+
 QUIET_MAX: Final = 10
 """Minutes in which nothing happened to a limit in use are told together, so many."""
 USES_TOLD: Final = 64
 """Limits that one decision looks at, of those whose minute is over."""
 PARTS_MAX: Final = 64
 """Tenants whose part of a limit is counted apart, and not together with others'."""
-PARTS_TOLD: Final = 8
-"""Tenants that are told by name: those who held most, and those stopped longest."""
 
 
-class Part:
-    """One tenant's part of a limit; or that of all who are not counted apart.
+class Use(Part):
+    """One gauge in one minute, and what the tenant that came first has of it.
 
-    Times are counted up to the end of the minute as if nothing more would happen in it:
-    what is taken adds the rest of the minute, what is given back takes it off again.
+    Many limits are ever used by one tenant only, and are many: they have one object.
     """
-
-    __slots__ = ("blocked_ms", "stops", "tenant", "units", "used_ms", "waiting")
-
-    def __init__(self, tenant: str | None) -> None:
-        self.tenant = tenant
-        """None stands for all others."""
-        self.units = 0
-        self.used_ms = 0
-        self.waiting = 0
-        """Turns of it that are stopped now."""
-        self.blocked_ms = 0
-        self.stops = 0
-
-    def settle(self) -> None:
-        """Now it is as in a minute in which nothing happens."""
-        self.used_ms = self.units * MINUTE_MS
-        self.blocked_ms = self.waiting * MINUTE_MS
-        self.stops = 0
-
-
-class Stopped(Protocol):
-    """What can be stopped by a limit."""
-
-    stopped: Part | None
-
-
-class Use:
-    """One gauge in one minute."""
 
     __slots__ = (
         "_book",
-        "first",
         "full_ms",
         "gauge",
         "highest",
@@ -78,8 +47,7 @@ class Use:
     def __init__(
         self, book: "UseBook", gauge: Gauge, queue: str, tenant: str, now_ms: int
     ) -> None:
-        self.first = Part(tenant)
-        """The tenant that came first: many limits are ever used by one only."""
+        super().__init__(tenant)
         self.highest = gauge.used
         self.until_ms = now_ms - now_ms % MINUTE_MS + MINUTE_MS
         """The end of its minute."""
@@ -90,26 +58,30 @@ class Use:
         """Who is stopped now, a queue as a whole being one..."""
         self.full_ms = 0
         """...and how long anybody was."""
-        self.others: dict[str, Part] = {}
+        self.others: dict[str, Part] | None = None
         self.rest: Part | None = None
         self.kept: events.LimitUsed | None = None
         """What is to be told of minutes in which nothing happened."""
 
     def of(self, tenant: str) -> Part:
-        """The part of another tenant than the first."""
-        part = self.others.get(tenant) or self.rest
+        """The tenant's part."""
+        if tenant == self.tenant:
+            return self
+        others = self.others
+        if others is None:
+            others = self.others = {}
+        part = others.get(tenant) or self.rest
         if part is None:
-            if len(self.others) < PARTS_MAX - 1:
-                part = self.others[tenant] = Part(tenant)
+            if len(others) < PARTS_MAX - 1:
+                part = others[tenant] = Part(tenant)
             else:
                 part = self.rest = Part(None)
         return part
 
-    def stop(self, member: Stopped, tenant: str, now_ms: int) -> None:
+    def stop(self, member: Parked, tenant: str, now_ms: int) -> None:
         """`member`, whose next job is this tenant's, waits for the gauge."""
         left_ms = self.until_ms - now_ms
-        first = self.first
-        part = first if tenant == first.tenant else self.of(tenant)
+        part = self.of(tenant)
         part.stops += 1
         part.waiting += 1
         part.blocked_ms += left_ms
@@ -118,7 +90,7 @@ class Use:
         self.line += 1
         member.stopped = part
 
-    def free(self, member: Stopped, now_ms: int) -> None:
+    def free(self, member: Parked, now_ms: int) -> None:
         """`member` waits no more, or for something else."""
         part = member.stopped
         if part is None:
@@ -139,13 +111,12 @@ class Use:
             part.used_ms == part.units * MINUTE_MS
             and part.blocked_ms == part.waiting * MINUTE_MS
             and part.stops == 0
-            for part in self._parts()
+            for part in self.parts()
         )
 
     def is_idle(self) -> bool:
         """Nobody holds anything of it, or waits for it."""
-        first = self.first
-        return not (first.units or first.waiting or self.others or self.rest)
+        return not (self.units or self.waiting or self.others or self.rest)
 
     def renew(self, now_ms: int) -> None:
         """Its minute is over, and so may others be since then."""
@@ -176,31 +147,42 @@ class Use:
             self.renew(now_ms)
         self.tell_kept(now_ms)
         left_ms = self.until_ms - now_ms
-        for part in self._parts():
+        for part in self.parts():
             part.used_ms -= part.units * left_ms
             part.blocked_ms -= part.waiting * left_ms
         if self.line:
             self.full_ms -= left_ms
         self._keep(self.until_ms - MINUTE_MS, 1)
         self.tell_kept(now_ms)
-        self.gauge.use = None
+        self.drop()
 
-    def _parts(self) -> list[Part]:
-        parts = [self.first, *self.others.values()]
-        return parts if self.rest is None else [*parts, self.rest]
+    def drop(self) -> None:
+        """Whoever uses the gauge next makes another one."""
+        self.gauge.use = None
+        for part in self.parts():
+            part.close()
+
+    def parts(self) -> list[Part]:
+        parts: list[Part] = [self]
+        if self.others:
+            parts += self.others.values()
+        if self.rest is not None:
+            parts.append(self.rest)
+        return parts
 
     def _settle(self) -> None:
         """Now it is as a minute is in which nothing happens."""
         self.highest = self.gauge.used
         self.full_ms = MINUTE_MS if self.line else 0
-        for part in self._parts():
+        for part in self.parts():
             part.settle()
-        self.others = {
-            name: part
-            for name, part in self.others.items()
-            if part.units or part.waiting
-        }
+        if self.others:
+            for name, part in list(self.others.items()):
+                if not (part.units or part.waiting):
+                    part.close()
+                    del self.others[name]
         if self.rest is not None and not (self.rest.units or self.rest.waiting):
+            self.rest.close()
             self.rest = None
 
     def _keep(self, minute_ms: int, minutes: int) -> None:
@@ -209,7 +191,7 @@ class Use:
             self.kept.minutes += minutes
             return
         gauge = self.gauge
-        parts = self._parts()
+        parts = self.parts()
         self.kept = events.LimitUsed(
             0,
             self.queue,
@@ -223,7 +205,7 @@ class Use:
             sum(part.stops for part in parts),
             sum(part.blocked_ms for part in parts),
             self.full_ms,
-            _named(parts),
+            named(parts),
         )
 
 
@@ -252,55 +234,69 @@ class UseBook:
             use.renew(now_ms)
         return use
 
-    def take(
-        self,
-        gauges: tuple[Gauge, ...],
-        job: Job,
-        now_ms: int,
-        members: tuple[Parked, ...] = (),
-    ) -> None:
-        """The job holds units of the gauges, too; nothing is kept free for `members`."""
-        # Spelled out for plain gauges, here and below: it runs for every start.
+    def start(self, turn: "Turn", job: Job, now_ms: int) -> None:
+        """The job holds units of all gauges of its turn; none are kept free for it."""
+        strand = turn.strand
+        queue = strand.lane.queue
+        whole, own = queue.rules.gauges, turn.tenancy.rule.gauges
+        holds = turn.holds
+        count = len(whole) + len(strand.gauges) + len(own)
+        if count == 0:
+            return
+        if len(holds) != count or not _is_as_before(holds, job.cost, now_ms):
+            gauges = (*whole, *strand.gauges, *own)
+            turn.holds = holds = self._find(gauges, job, now_ms)
+        self._take(holds, job, now_ms)
+        for hold in holds:
+            big = hold.gauge.big
+            if big is not None and (big is turn or big is queue.gate):
+                hold.gauge.big = None
+        job.holds = holds
+
+    def take(self, gauges: tuple[Gauge, ...], job: Job, now_ms: int) -> None:
+        """The job holds units of the gauges, too."""
+        holds = self._find(gauges, job, now_ms)
+        self._take(holds, job, now_ms)
+        job.holds += holds
+
+    def _find(
+        self, gauges: tuple[Gauge, ...], job: Job, now_ms: int
+    ) -> tuple[Hold, ...]:
+        """What the job is to hold of the gauges."""
         cost = job.cost
-        tenant = job.tenant
-        left_ms = MINUTE_MS - now_ms % MINUTE_MS
-        is_behind = now_ms >= self.due_ms
         holds: list[Hold] = []
         for gauge in gauges:
-            use = gauge.use
-            if use is None or is_behind:
-                use = self.use(gauge, job, now_ms)
-            part = use.first
-            if tenant != part.tenant:
-                part = use.others.get(tenant) or use.rest or use.of(tenant)
-            if type(gauge) is Gauge:
+            part = self.use(gauge, job, now_ms).of(job.tenant)
+            units = 0
+            if not isinstance(gauge, RateGauge):
                 units = cost if cost <= gauge.max else gauge.units(cost)
+            holds.append(part.taken(gauge, units))
+        return tuple(holds)
+
+    def _take(self, holds: tuple[Hold, ...], job: Job, now_ms: int) -> None:
+        left_ms = MINUTE_MS - now_ms % MINUTE_MS
+        for hold in holds:
+            gauge, part, units = hold.gauge, hold.part, hold.units
+            # Spelled out for plain gauges, here and below: it runs for every start.
+            if type(gauge) is Gauge:
                 gauge.used = used = gauge.used + units
-                if gauge.big is not None and gauge.big in members:
-                    gauge.big = None
                 part.units += units
                 part.used_ms += units * left_ms
             elif type(gauge) is RateGauge:
-                units = 0
-                price = cost * gauge.period_ms
-                now = gauge.ticks_at(now_ms)
-                clock = gauge.clock
-                gauge.clock = clock = (clock if clock > now else now) + price
-                used = clock - now
+                price = job.cost * gauge.period_ms
+                used = gauge.pay(price, now_ms)
                 # A unit is in use until it is paid for, one period later.
                 part.used_ms += price
             else:
                 assert isinstance(gauge, ShareGauge)
-                units = gauge.take(cost, now_ms)
+                gauge.take(units, now_ms)
                 used = gauge.used
-                if gauge.big is not None and gauge.big in members:
-                    gauge.big = None
                 part.units += units
                 part.used_ms += units * left_ms
+            use = gauge.use
+            assert use is not None
             if used > use.highest:
                 use.highest = used
-            holds.append((gauge, units, part))
-        job.holds += tuple(holds)
 
     def give_back(self, job: Job, now_ms: int) -> None:
         """What the job holds comes free."""
@@ -310,12 +306,15 @@ class UseBook:
         job.holds = ()
         left_ms = MINUTE_MS - now_ms % MINUTE_MS
         if now_ms >= self.due_ms:
-            for gauge, *_ in holds:
-                if gauge.use is not None and now_ms >= gauge.use.until_ms:
-                    gauge.use.renew(now_ms)
-        for gauge, units, part in holds:
+            for hold in holds:
+                use = hold.gauge.use
+                if use is not None and now_ms >= use.until_ms:
+                    use.renew(now_ms)
+        for hold in holds:
+            units = hold.units
             if units == 0:
                 continue
+            gauge, part = hold.gauge, hold.part
             part.units -= units
             part.used_ms -= units * left_ms
             if type(gauge) is Gauge:
@@ -342,33 +341,23 @@ class UseBook:
                 use.renew(now_ms)
                 if use.is_idle():
                     use.tell_kept(now_ms)
-                    use.gauge.use = None
+                    use.drop()
                     continue
             self._open.append(use)
         self.due_ms = 0 if telling else self._ends_ms
 
 
-def _named(parts: list[Part]) -> tuple[events.LimitPart, ...]:
-    """The greatest parts by name, and all others as one."""
-    parts = [part for part in parts if part.used_ms or part.stops or part.blocked_ms]
-    named = [part for part in parts if part.tenant is not None]
-    if len(named) > PARTS_TOLD:
-        holders = nsmallest(PARTS_TOLD, named, key=_by_use)
-        stopped = nsmallest(PARTS_TOLD, named, key=_by_stops)
-        named = list({id(part): part for part in chain(holders, stopped)}.values())
-    told = [(x.tenant, x.used_ms, x.stops, x.blocked_ms) for x in named]
-    chosen = set(map(id, named))
-    others = [part for part in parts if id(part) not in chosen]
-    if others:
-        used_ms = sum(part.used_ms for part in others)
-        blocked_ms = sum(part.blocked_ms for part in others)
-        told.append((None, used_ms, sum(part.stops for part in others), blocked_ms))
-    return tuple(told)
+def _is_as_before(holds: tuple[Hold, ...], cost: int, now_ms: int) -> bool:
+    """Whether a job of that cost is to hold what another of its turn has held.
 
-
-def _by_use(part: Part) -> tuple[int, str]:
-    return -part.used_ms, part.tenant or ""
-
-
-def _by_stops(part: Part) -> tuple[int, str]:
-    return -part.blocked_ms, part.tenant or ""
+    Gauges of a turn come and go one by one: their number tells, and a part is closed
+    with its gauge.
+    """
+    for hold in holds:
+        gauge = hold.gauge
+        use = gauge.use
+        if not hold.part.is_open or use is None or now_ms >= use.until_ms:
+            return False
+        if cost > gauge.max or (hold.units != cost and type(gauge) is not RateGauge):
+            return False
+    return True

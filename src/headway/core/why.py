@@ -8,10 +8,10 @@ from headway.core.book import Book
 from headway.core.delivery import Delivery, Limited, check
 from headway.core.gate import BLOCKED, PAUSED
 from headway.core.job import Job
-from headway.core.lane import KIND, WINDOW
 from headway.core.limits import Gauge, RateGauge
 from headway.core.rulings import UNHEARD
 from headway.core.states import JobState
+from headway.core.strand import KIND, WINDOW
 from headway.core.turn import OVER, Turn, rows_of
 
 HOLDERS: int = 10
@@ -155,7 +155,7 @@ def _limit_reason(book: Book, gauge: Gauge, job: Job, now_ms: int) -> Reason:
     holders = [
         other.seq
         for other in book.jobs.values()
-        if any(held is gauge for held, *_ in other.holds)
+        if any(hold.gauge is gauge for hold in other.holds)
     ]
     text = f"limit {gauge.limit!r}{of} is used up: {gauge.used} of {gauge.max}"
     return Reason(Rule.LIMIT, text, None, tuple(holders[:HOLDERS]))

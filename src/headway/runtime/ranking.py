@@ -132,7 +132,8 @@ RankingPage = QueueRanking | BusyTenantList | WorkerList
 
 def is_holding(job: Job, limit: str, value: str) -> bool:
     """Whether the job holds units of this value of a limit."""
-    return any(gauge.limit == limit and gauge.value == value for gauge, *_ in job.holds)
+    gauges = [hold.gauge for hold in job.holds]
+    return any(gauge.limit == limit and gauge.value == value for gauge in gauges)
 
 
 def rank(book: Book, query: Ranking, now_ms: int) -> RankingPage:
