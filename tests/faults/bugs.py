@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import apsw
 import msgspec
 import pytest
 
@@ -22,17 +21,6 @@ from headway.runtime.records import encode, unpack_chapter, unpack_heading, unpa
 from headway.sim.faults.clock import StoreClock
 from headway.store.memory import MemoryDisk, MemoryStore
 from headway.store.port import HELD, Batch, Segment
-from headway.store.sqlite import (
-    bundle_statements,
-    bundles,
-    log,
-    pragmas,
-    rows,
-    statements,
-    store,
-    writes,
-)
-from headway.store.sqlite.pending import Pending
 from headway.store.sqlite.store import SqliteStore
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -316,90 +304,6 @@ def takes_stale_tokens(patch: pytest.MonkeyPatch) -> None:
 
 def _token_now(owners: dict[int, Job], token: int) -> int:
     return owners[token].token if token in owners else 0
-
-
-def does_not_flush(patch: pytest.MonkeyPatch) -> None:
-    kept = [pragma for pragma in pragmas.WRITING if pragma[0] != "synchronous"]
-    patch.setattr(pragmas, "WRITING", (*kept, ("synchronous", "OFF", 0)))
-
-
-def does_not_renew_the_log(patch: pytest.MonkeyPatch) -> None:
-    """After a failed flush the log is trusted as it is read."""
-    patch.setattr(log, "renew", lambda connection, path, vfs: None)
-
-
-def forgets_what_is_pending(patch: pytest.MonkeyPatch) -> None:
-    """A new owner reads the tables of jobs, and not what was to be sorted in there."""
-    patch.setattr(store, "load", lambda connection: Pending())
-
-
-def drops_what_is_pending(patch: pytest.MonkeyPatch) -> None:
-    """What is to be sorted in is taken for sorted in."""
-    real = writes.sort_in
-
-    def sort_in(connection: apsw.Connection, pending: Pending, *rest: Any) -> Pending:
-        doomed = pending.copy()
-        doomed.number = pending.number
-        doomed.puts = {seq: row for seq, row in pending.puts.items() if seq % 5}
-        return real(connection, doomed, *rest)
-
-    for module in (writes, rows):
-        patch.setattr(module, "sort_in", sort_in)
-
-
-def thins_too_much(patch: pytest.MonkeyPatch) -> None:
-    """Jobs that are over are left out when what is pending is written anew."""
-    real = Pending.packed
-
-    def packed(self: Pending) -> bytes:
-        kept = self.copy()
-        kept.ends.clear()
-        return real(kept)
-
-    patch.setattr(Pending, "packed", packed)
-
-
-def forgets_who_has_left_a_bundle(patch: pytest.MonkeyPatch) -> None:
-    """Jobs that are over while others of their bundle are not are there again."""
-    nobody = "INSERT INTO gone SELECT ?, ? WHERE FALSE"
-    patch.setattr(bundle_statements, "GONE", nobody)
-
-
-def ends_bundles_early(patch: pytest.MonkeyPatch) -> None:
-    """A bundle goes when the first of its jobs does."""
-    real = bundles.leave
-
-    def leave(
-        connection: apsw.Connection, left: dict[int, list[int]], pending: Pending
-    ) -> None:
-        real(connection, left, pending)
-        connection.executemany(
-            "DELETE FROM bundles WHERE seq = ?", [(bundle,) for bundle in left]
-        )
-
-    patch.setattr(bundles, "leave", leave)
-
-
-def forgets_that_members_are_held(patch: pytest.MonkeyPatch) -> None:
-    """Leased jobs of bundles are ready for the next owner."""
-    nobody = "SELECT seq, change FROM held WHERE seq BETWEEN ? AND ? AND FALSE"
-    patch.setattr(bundle_statements, "HELD_BETWEEN", nobody)
-
-
-def reads_past_members(patch: pytest.MonkeyPatch) -> None:
-    """Of every read of bundles the last job is taken for read."""
-    real = bundles.in_order
-
-    def in_order(*of: Any) -> list[Any]:
-        found = real(*of)
-        return found[:-2] + found[-1:]
-
-    patch.setattr(bundles, "in_order", in_order)
-
-
-def keeps_its_epoch(patch: pytest.MonkeyPatch) -> None:
-    """A new owner has the epoch of the one before it."""
-    patch.setattr(statements, "RAISE_EPOCH", "SELECT 1")
 
 
 def mixes_payloads_up(patch: pytest.MonkeyPatch) -> None:

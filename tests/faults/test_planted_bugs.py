@@ -8,7 +8,7 @@ import pytest
 
 from headway.sim.faults.verdict import CORRECTNESS, CRASH, LIVENESS, OK, Result
 from headway.sim.faults.world import run_seed
-from tests.faults import bugs
+from tests.faults import bugs, bugs_of_files
 from tests.faults.bugs import Plant
 
 SEEDS_MAX = 400
@@ -17,17 +17,17 @@ REFUSED_OR_SEEN = (CRASH, CORRECTNESS)
 PLANTED: list[tuple[Plant, tuple[int, ...], str]] = [
     (bugs.answers_before_the_flush, (CORRECTNESS,), "history"),
     (bugs.drops_some_commits, (CORRECTNESS,), "P1"),
-    (bugs.does_not_flush, REFUSED_OR_SEEN, ""),
-    (bugs.does_not_renew_the_log, (CRASH, CORRECTNESS), ""),
+    (bugs_of_files.does_not_flush, REFUSED_OR_SEEN, ""),
+    (bugs_of_files.does_not_renew_the_log, (CRASH, CORRECTNESS), ""),
     (bugs.writes_after_being_replaced, (CORRECTNESS,), "invariant"),
-    (bugs.forgets_what_is_pending, REFUSED_OR_SEEN, ""),
-    (bugs.drops_what_is_pending, REFUSED_OR_SEEN, ""),
-    (bugs.thins_too_much, (CORRECTNESS,), ""),
-    (bugs.forgets_who_has_left_a_bundle, REFUSED_OR_SEEN, ""),
-    (bugs.ends_bundles_early, REFUSED_OR_SEEN, ""),
-    (bugs.forgets_that_members_are_held, REFUSED_OR_SEEN, ""),
-    (bugs.reads_past_members, (LIVENESS, CORRECTNESS), ""),
-    (bugs.keeps_its_epoch, (CORRECTNESS,), "invariant 10"),
+    (bugs_of_files.forgets_what_is_pending, REFUSED_OR_SEEN, ""),
+    (bugs_of_files.drops_what_is_pending, REFUSED_OR_SEEN, ""),
+    (bugs_of_files.thins_too_much, (CORRECTNESS,), ""),
+    (bugs_of_files.forgets_who_has_left_a_bundle, REFUSED_OR_SEEN, ""),
+    (bugs_of_files.ends_bundles_early, REFUSED_OR_SEEN, ""),
+    (bugs_of_files.forgets_that_members_are_held, REFUSED_OR_SEEN, ""),
+    (bugs_of_files.reads_past_members, (LIVENESS, CORRECTNESS), ""),
+    (bugs_of_files.keeps_its_epoch, (CORRECTNESS,), "invariant 10"),
     (bugs.turns_the_clock_back, (CORRECTNESS,), "time went back"),
     (bugs.forgets_leases, (CORRECTNESS,), "rows"),
     (bugs.forgets_acks, (CORRECTNESS,), "invariant"),

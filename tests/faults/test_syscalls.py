@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(
     reason="strace is missing or may not trace here; it comes as a Debian package",
 )
 
-WRITES: Final = 280
+WRITES: Final = 320
 """No workload writes more often than this; three in four of them do."""
 OTHERS: Final = {"fdatasync": 45, "fsync": 1, "ftruncate": 4, "unlink": 2}
 """How often a workload makes these calls, at least."""

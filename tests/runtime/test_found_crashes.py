@@ -38,7 +38,7 @@ def test_a_long_log_left_by_a_killed_process_does_not_stop_the_next_one(
 def test_a_file_whose_maker_was_killed_is_not_called_damaged() -> None:
     """It has no tables yet, or a first page that the next owner takes back."""
     stopped = 0
-    for operation in range(1, 60):
+    for operation in range(1, 70):
         place = SimulatedPlace()
         place.disk.stops_at = operation
         with suppress(StoreFailed):
@@ -51,7 +51,7 @@ def test_a_file_whose_maker_was_killed_is_not_called_damaged() -> None:
         store.close()
         assert place.problems() == []
         place.close()
-    assert 20 < stopped < 59
+    assert 20 < stopped < 69
 
 
 def test_a_file_that_cannot_be_read_is_let_go(tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def _fill(writer: Writer) -> None:
         writer.put(row(seq))
 
 
-@pytest.mark.parametrize("after", range(42, 66))
+@pytest.mark.parametrize("after", range(50, 74))
 def test_a_log_whose_new_header_was_torn_is_not_taken_for_damaged(after: int) -> None:
     """Frames of the old log passed for lost commits, and the store never opened again."""
     place = SimulatedPlace(wal_bytes=40 * 1024)

@@ -25,6 +25,8 @@ from headway.store.sqlite.statements import BODY_INLINE_BYTES
 
 JOBS_MAX: Final = 128
 """Jobs of one bundle. All of them are read to find one."""
+TAILS_MAX: Final = 10_000
+"""Spots with bundles that are remembered."""
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(list[Member]).decode
@@ -112,9 +114,15 @@ def put(
         end = rows[-1]
         told = (rows[0][0], *spot, end[4], end[0], len(rows), blob)
         connection.execute(sql.PUT_BUNDLE, told)
-        pending.add_tail(spot)
+        _remember(pending, spot)
         last = end[0]
     return over
+
+
+def _remember(pending: Pending, spot: Spot) -> None:
+    if len(pending.tails) >= TAILS_MAX:
+        pending.tails.clear()
+    pending.tails.add(spot)
 
 
 def in_order(
@@ -140,7 +148,7 @@ def in_order(
             if is_thinned:
                 members = _standing_there(connection, bundle, members)
             pending.know(members, bundle)
-            pending.add_tail((lane, turn, first))
+            _remember(pending, (lane, turn, first))
             if first == after.first:
                 members = _behind(members, begin)
             rows += [

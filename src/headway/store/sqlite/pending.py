@@ -25,8 +25,6 @@ UNPLACED: Final = 1_024
 """Jobs that have come and need no place before those are left out that have gone."""
 KNOWN_MAX: Final = 100_000
 """Jobs of the tables that are remembered to be there."""
-TAILS_MAX: Final = 10_000
-"""Spots with bundles that are remembered."""
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(tuple[list[Row], list[Move], list[int]]).decode
 
@@ -139,11 +137,6 @@ class Pending:
         known = self.known
         for seq in seqs:
             known.pop(seq, None)
-
-    def add_tail(self, spot: Spot) -> None:
-        if len(self.tails) >= TAILS_MAX:
-            self.tails.clear()
-        self.tails.add(spot)
 
     def now(self, row: Row) -> Row | None:
         """What has become of a job that the tables tell of; None if it is over."""
