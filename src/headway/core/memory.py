@@ -266,9 +266,22 @@ def _drop_beyond(book: Book, turn: Turn, now_ms: int) -> None:
     beyond = turn.beyond
     if beyond is not None:
         turn.beyond = None
+        # Spelled out: where a backlog grows, this runs for every job that is enqueued.
+        jobs = book.jobs
+        gone = want = 0
         for row in beyond:
-            if row[3].turn is turn:
-                _forget(book, row[3], now_ms)
+            job = row[3]
+            if job.turn is turn:
+                gone += 1
+                want += job.want
+                job.turn = None
+                book.disarm(job)
+                del jobs[job.boxed_seq]
+        turn.count -= gone
+        tenancy = turn.tenancy
+        tenancy.ready -= gone
+        if tenancy.is_named and gone:
+            book.shared.ledger.wants(tenancy.account, -want, now_ms)
     if turn.count == 0:
         _read_later(book, turn)
 

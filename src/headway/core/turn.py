@@ -117,8 +117,8 @@ class Turn(Member):
         ):
             if self.beyond is None:
                 self.beyond = []
+                self._note_growth()
             self.beyond.append((first, second, job.seq, job))
-            self._note_growth()
             return
         if job.has_left_line or not self._line_up(first, second, job):
             if self.odd is None:
