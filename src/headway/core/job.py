@@ -206,8 +206,7 @@ class Job:
         self.charge = 0
         self.level = 0
         self.turn = None
-        self.first_key = 0
-        self.second_key = 0
+        self.first_key = self.second_key = 0
         self.is_in_line = False
         self.has_left_line = False
         self.behind = None

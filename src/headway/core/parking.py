@@ -74,14 +74,12 @@ class Parking:
         But for a head that would reserve units: only one that was chosen may do that.
         Shares and rates are left to the choice, too, as they may lend or come back.
         """
-        for gauges in (turn.strand.gauges, turn.tenancy.rule.gauges):
-            for gauge in gauges:
-                if gauge.used >= gauge.max and type(gauge) is Gauge:
-                    head = turn.head()
-                    if head is not None and head.cost == 1:
-                        self._stop_at(gauge, turn, head, now_ms)
-                        gauge.park(turn, 1, now_ms)
-                    return
+        full = _full(turn.strand.gauges) or _full(turn.tenancy.rule.gauges)
+        if full is not None:
+            head = turn.head()
+            if head is not None and head.cost == 1:
+                self._stop_at(full, turn, head, now_ms)
+                full.park(turn, 1, now_ms)
 
     def fire(self, timer: Strand | RateGauge, now_ms: int) -> None:
         """A window opens, or a rate has units again."""
@@ -264,6 +262,14 @@ class Parking:
         group.push_over(turn, self.shared.next_number(), now_ms)
         self.shared.ledger.over[group.name] = group
         change_tier(turn, OVER, now_ms)
+
+
+def _full(gauges: tuple[Gauge, ...]) -> Gauge | None:
+    """The first limit that is used up, but for shares and rates."""
+    for gauge in gauges:
+        if gauge.used >= gauge.max and type(gauge) is Gauge:
+            return gauge
+    return None
 
 
 def pass_on(turn: Turn, now_ms: int) -> None:
