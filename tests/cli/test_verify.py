@@ -21,7 +21,9 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "jobs.db"
     with headway.open(path) as queue:
         queue.configure(headway.QueueConfig(name="mail"))
-        queue.enqueue_many("mail", [headway.spec(b"x")] * 40)
+        # By turns, or they would be one row.
+        specs = [headway.spec(b"x", tenant=f"t{number % 2}") for number in range(40)]
+        queue.enqueue_many("mail", specs)
     return path
 
 
@@ -47,6 +49,18 @@ def test_what_is_broken_is_told_line_by_line_and_not_without_end(path: Path) -> 
     assert "job 4 is ready by its history, but gone" in lines
     assert len(lines) == 22
     assert lines[-1] == "and 19 more"
+
+
+def test_jobs_that_were_lost_together_are_told_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.db"
+    with headway.open(path) as queue:
+        queue.configure(headway.QueueConfig(name="mail"))
+        queue.enqueue_many("mail", [headway.spec(b"x")] * 40)
+    assert call(path).exit_code == 0
+    damage(path, "DELETE FROM bundles")
+    done = call(path, "--quiet")
+    assert done.exit_code == 1
+    assert "job 1 is ready by its history, but gone" in done.output
 
 
 def test_json_is_all_there_is_on_stdout(path: Path) -> None:
