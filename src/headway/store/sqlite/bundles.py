@@ -102,6 +102,7 @@ def put(
     """Writes bundles; answers the jobs of those that would overlap with others."""
     if not bundles:
         return []
+    pending.has_bundles = True
     over: list[Any] = []
     last = connection.execute(sql.LAST_BUNDLED).get or 0
     for rows in bundles:
@@ -159,6 +160,11 @@ def in_order(
                 cursor.close()
                 return rows
     return rows
+
+
+def are_there(connection: apsw.Connection) -> bool:
+    """Whether there is any bundle at all."""
+    return connection.execute(sql.LAST_BUNDLED).get is not None
 
 
 def names(
@@ -292,7 +298,7 @@ def _members(
     connection: apsw.Connection, seqs: Collection[int]
 ) -> Iterator[tuple[int, Row]]:
     """Those of the jobs that are in bundles, with their bundle."""
-    if not seqs or connection.execute(sql.LAST_BUNDLED).get is None:
+    if not seqs or not are_there(connection):
         return
     wanted: dict[int, set[int]] = {}
     asked = apsw.carray(array("q", seqs))

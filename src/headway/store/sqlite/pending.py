@@ -37,6 +37,7 @@ class Pending:
         "_unplaced",
         "bytes",
         "ends",
+        "has_bundles",
         "known",
         "moves",
         "number",
@@ -58,6 +59,8 @@ class Pending:
         self.known: dict[int, int] = {}
         """Jobs that were read from the tables, and are there until they are over; with
         the bundle that they are in, or 0."""
+        self.has_bundles = True
+        """Whether the tables may have any: a turn is read faster where there are none."""
         self.tails: set[Spot] = set()
         """Where there are bundles: whatever comes there will wait, too."""
         self._unplaced: list[int] = []
@@ -198,6 +201,7 @@ class Pending:
         other.ends = self.ends.copy()
         other.known = self.known
         other.tails = self.tails
+        other.has_bundles = self.has_bundles
         other._unplaced = [*self.puts, *self.moves]
         return other
 

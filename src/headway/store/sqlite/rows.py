@@ -128,7 +128,9 @@ def _turns(
         found = _named(connection, lane, after, limit, each)
         # Where there are more of either, only up to the last one all are known.
         end = max(found) if len(found) == limit else None
-        bundled = bundles.names(connection, lane, after, end, limit)
+        bundled: list[bytes] = []
+        if pending.has_bundles:
+            bundled = bundles.names(connection, lane, after, end, limit)
         if len(bundled) == limit:
             end = bundled[-1]
         names = pending.names(lane, after, end, limit)
@@ -237,6 +239,8 @@ def _read(
         rows.sort(key=_position)
         return rows[:limit]
     pending.read(rows)
+    if not pending.has_bundles:
+        return rows
     bundled = bundles.in_order(connection, pending, of, after, limit)
     if rows and bundled:
         rows += bundled

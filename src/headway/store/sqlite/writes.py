@@ -128,6 +128,7 @@ def sort_in(
     connection.execute(sql.SORTED_IN, (pending.number,))
     sorted_in = Pending()
     sorted_in.known, sorted_in.tails = pending.known, pending.tails
+    sorted_in.has_bundles = bundles.are_there(connection)
     return sorted_in
 
 
