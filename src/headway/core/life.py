@@ -10,6 +10,7 @@ from headway.core.queue import Queue
 from headway.core.results import NO_VALUE, NOTHING, Result, kept
 from headway.core.spec import JobError
 from headway.core.states import DONE, LEASED, READY, JobState
+from headway.core.turn import came_beyond
 
 SHED: Final = "shed"
 """The reason of the error of a job for which its queue had no room."""
@@ -19,7 +20,7 @@ def make_ready(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
     """From now on the job may be chosen."""
     job.state = READY
     turn = book.dispatch.add(queue, job, now_ms)
-    if turn.beyond is None or turn.beyond[-1][3] is not job:
+    if not came_beyond(turn, job):
         # Else it leaves memory as soon as it is written down.
         book.arm(job)
 

@@ -332,6 +332,11 @@ def keep_rows(turn: Turn, rows: list[Row]) -> None:
             turn.odd = [*(turn.odd or ()), row]
 
 
+def came_beyond(turn: Turn, job: Job) -> bool:
+    """Whether the job that came last stands where memory does not hold the turn."""
+    return turn.beyond is not None and turn.beyond[-1][3] is job
+
+
 def read_to(turn: Turn, cut: Position | None) -> list[Row]:
     """Memory holds all up to there, with what has come since it was read: the answer."""
     turn.cut = cut

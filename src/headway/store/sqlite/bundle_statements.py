@@ -33,8 +33,6 @@ NAMES: Final = """
         FROM names WHERE names.turn IS NOT NULL AND number < ?3
     )
     SELECT turn FROM names"""
-BEFORE_ALL_TURNS: Final = ""
-"""Text: SQLite orders it before every blob, the empty one included."""
 
 # The one bundle in which a job may be.
 BUNDLE_BEFORE: Final = """SELECT value, (SELECT bundles.seq FROM bundles

@@ -21,7 +21,7 @@ from headway.store.errors import Contradiction
 from headway.store.port import HELD, Move, Position, Row
 from headway.store.sqlite import bundle_statements as sql
 from headway.store.sqlite.pending import Member, Pending, Spot
-from headway.store.sqlite.statements import BODY_INLINE_BYTES
+from headway.store.sqlite.statements import BEFORE_ALL_TURNS, BODY_INLINE_BYTES
 
 JOBS_MAX: Final = 128
 """Jobs of one bundle. All of them are read to find one."""
@@ -175,7 +175,7 @@ def names(
     most: int,
 ) -> list[bytes]:
     """Turns that have bundles, in the order of their names, up to one and with it."""
-    start = sql.BEFORE_ALL_TURNS if after is None else after
+    start = BEFORE_ALL_TURNS if after is None else after
     found = []
     for (name,) in connection.execute(sql.NAMES, (lane, start, most)):
         if name is None or (until is not None and name > until):
@@ -252,6 +252,7 @@ def leave(
     """
     if not left:
         return
+    found = 0
     whole: list[int] = []
     spots: set[Spot] = set()
     for bundle, lane, turn, first, count in connection.execute(
@@ -259,9 +260,12 @@ def leave(
     ):
         if count < len(left[bundle]):
             raise Contradiction(f"bundle {bundle} has {count} jobs and loses more")
+        found += 1
         if count == len(left[bundle]):
             whole.append(bundle)
             spots.add((lane, turn, first))
+    if found < len(left):
+        raise Contradiction(f"jobs leave {len(left)} bundles, but {found} are there")
     if whole:
         dropped = apsw.carray(array("q", whole))
         connection.execute(sql.DROP_BUNDLES, (dropped,))

@@ -27,8 +27,8 @@ class SqliteOptions(msgspec.Struct, frozen=True, kw_only=True):
     pending_bytes: int = 4 * MIB
     """Beyond this it throws out what no longer matters of that."""
     bundle_least: int = 16
-    """So many jobs that wait in one place of a turn, one after the other, are written as
-    one row, and fewer as a row each."""
+    """So many jobs that wait in a turn one behind the other are written as one row, and
+    fewer as a row each."""
     busy_ms: int = 5_000
     """How long a commit waits for a foreign writer before the store stops."""
     readers_max: int = 4
