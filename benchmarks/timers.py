@@ -39,8 +39,8 @@ SEED = 20_251_115
 class Timers(Protocol):
     """What is measured."""
 
-    def add(self, key: int, at_ms: int) -> None: ...
-    def remove(self, key: int, at_ms: int) -> bool: ...
+    def add(self, key: int, at_ms: int) -> int: ...
+    def remove(self, key: int, at_ms: int, place: int) -> bool: ...
     def pop_due(self, now_ms: int) -> list[int]: ...
 
 
@@ -51,11 +51,12 @@ class LazyHeap:
         self._heap: list[tuple[int, int]] = []
         self._times: dict[int, int] = {}
 
-    def add(self, key: int, at_ms: int) -> None:
+    def add(self, key: int, at_ms: int) -> int:
         self._times[key] = at_ms
         heappush(self._heap, (at_ms, key))
+        return key
 
-    def remove(self, key: int, at_ms: int) -> bool:
+    def remove(self, key: int, at_ms: int, place: int) -> bool:
         return self._times.pop(key, None) is not None
 
     def pop_due(self, now_ms: int) -> list[int]:
@@ -77,10 +78,11 @@ class SortedMap:
 
         self._map: Any = SortedDict()
 
-    def add(self, key: int, at_ms: int) -> None:
+    def add(self, key: int, at_ms: int) -> int:
         self._map[(at_ms, key)] = None
+        return key
 
-    def remove(self, key: int, at_ms: int) -> bool:
+    def remove(self, key: int, at_ms: int, place: int) -> bool:
         return self._map.pop((at_ms, key), self) is None
 
     def pop_due(self, now_ms: int) -> list[int]:
@@ -112,19 +114,21 @@ def measure(name: str, entries: int) -> dict[str, float]:
     chance = random.Random(SEED)
     times = array("q", (chance.randrange(SPAN_MS) for _ in range(entries)))
     removed = array("q", chance.sample(range(entries), entries // 10))
+    keys = list(range(entries))  # objects that are there already, as jobs are
+    places = array("q", bytes(8 * entries))
     timers = STRUCTURES[name]()
     before_bytes = resident_bytes()
 
     started = time.perf_counter()
-    for key, at_ms in enumerate(times):
-        timers.add(key, at_ms)
+    for key, at_ms in zip(keys, times, strict=True):
+        places[key] = timers.add(key, at_ms)
     loaded = time.perf_counter()
     used_bytes = resident_bytes() - before_bytes
     progress(name, "loaded")
 
     unloaded = time.perf_counter()
     for key in removed:
-        timers.remove(key, times[key])
+        assert timers.remove(keys[key], times[key], places[key])
     thinned = time.perf_counter()
     progress(name, "thinned")
 

@@ -89,7 +89,7 @@ class Fuzz:
 
     def all_jobs(self) -> dict[int, Job]:
         """Every open or dead job, wherever it is."""
-        return self.book.jobs
+        return dict(self.book.jobs.items())
 
     def play(self, story: Sequence[Step]) -> None:
         for verb, one, two in story:

@@ -23,7 +23,9 @@ def check_counters(book: Book) -> None:
         _check_places(queue, by_queue[name])
         _check_gauges(queue, by_queue[name])
     leased = [job for job in book.jobs.values() if job.state is JobState.LEASED]
-    assert book.leases == {job.token: job for job in leased}, "invariant 8"
+    assert dict(book.leases.items()) == {job.token: job for job in leased}, (
+        "invariant 8"
+    )
     _check_ledger(book, leased)
 
 

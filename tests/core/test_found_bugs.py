@@ -41,7 +41,7 @@ def test_a_batch_with_a_conflict_in_itself_is_refused_as_a_whole() -> None:
     ]
     answer = machine.ask(Enqueue("q", same_key))
     assert isinstance(answer, IdempotencyConflict)
-    assert machine.partition.book.jobs == {}
+    assert not machine.partition.book.jobs
 
 
 def test_twins_in_one_batch_are_counted_as_duplicates() -> None:

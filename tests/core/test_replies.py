@@ -108,7 +108,7 @@ def test_a_reply_may_end_the_job() -> None:
     job = waiting(machine, is_done=True)
     assert machine.ask(Reply("q", "k1")) is ReplyFate.RESOLVED
     assert job.state is JobState.DONE
-    assert machine.partition.book.jobs == {}
+    assert not machine.partition.book.jobs
 
 
 def test_an_early_reply_is_kept_for_its_job_and_resolves_it_once() -> None:

@@ -15,6 +15,8 @@ class Model:
 
     def __init__(self) -> None:
         self.times: dict[int, int] = {}
+        self.places: dict[int, int] = {}
+        """What the keys were told, to be shown when they are taken back."""
 
     def pop_due(self, now_ms: int) -> list[int]:
         due = [key for key, at_ms in self.times.items() if at_ms <= now_ms]
@@ -44,12 +46,13 @@ def test_any_history_matches_the_naive_model(
     for op, key, delta_ms in ops:
         if op == "add" and key not in model.times:
             model.times[key] = now_ms + delta_ms
-            timers.add(key, now_ms + delta_ms)
+            model.places[key] = timers.add(key, now_ms + delta_ms)
         elif op == "remove":
             at_ms = model.times.pop(key, None)
+            place = model.places.get(key, 0)
             if at_ms is not None:
-                assert timers.remove(key, at_ms)
-            assert not timers.remove(key, now_ms if at_ms is None else at_ms)
+                assert timers.remove(key, at_ms, place)
+            assert not timers.remove(key, now_ms if at_ms is None else at_ms, place)
         elif op == "pop":
             now_ms += delta_ms  # the clock may go back
             assert timers.pop_due(now_ms) == model.pop_due(now_ms)
@@ -119,15 +122,47 @@ def test_zero_or_negative_delay_fires_at_the_next_pop(delay_ms: int) -> None:
 
 def test_equal_times_fire_in_order_of_insertion_far_and_near() -> None:
     timers: TimeBuckets[str] = TimeBuckets(512)
-    for key in "cab":
-        timers.add(key, 1_000)
-    timers.remove("c", 1_000)
+    places = {key: timers.add(key, 1_000) for key in ("c", "a", "b")}
+    timers.remove("c", 1_000, places["c"])
     timers.add("c", 1_000)
     timers.pop_due(600)
     timers.add("d", 1_000)
-    timers.remove("a", 1_000)
+    timers.remove("a", 1_000, places["a"])
     timers.add("a", 1_000)
     assert timers.pop_due(1_000) == ["b", "c", "d", "a"]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    spread_ms=st.sampled_from([1, 40, 400]),
+    left=st.sets(st.integers(0, 1_999), max_size=12),
+    start_ms=st.sampled_from([0, 1_000]),
+)
+def test_what_is_left_of_a_large_bucket_fires_as_if_it_had_been_small(
+    spread_ms: int, left: set[int], start_ms: int
+) -> None:
+    timers: TimeBuckets[int] = TimeBuckets(512)
+    model = Model()
+    timers.pop_due(start_ms)
+    keys = list(range(2_000))
+    for key in keys:
+        model.times[key] = 1_024 + key * 7 % spread_ms
+        model.places[key] = timers.add(key, model.times[key])
+    for key in keys:
+        if key in left:
+            continue
+        at_ms = model.times.pop(key)
+        assert timers.remove(key, at_ms, model.places[key])
+        assert not timers.remove(key, at_ms, model.places[key])
+    late = [2_000, 2_001]
+    for key in late:
+        model.times[key] = 1_024 + spread_ms // 2
+        model.places[key] = timers.add(key, model.times[key])
+    assert timers.remove(late[0], model.times.pop(late[0]), model.places[late[0]])
+    assert len(timers) == len(model.times)
+    for now_ms in (1_024, 1_030, 1_100, 1_424):
+        assert timers.pop_due(now_ms) == model.pop_due(now_ms)
+    assert not len(timers)
 
 
 def test_clock_that_went_back_fires_nothing_early() -> None:
@@ -140,23 +175,22 @@ def test_clock_that_went_back_fires_nothing_early() -> None:
 
 def test_key_may_be_added_again_with_another_time() -> None:
     timers: TimeBuckets[str] = TimeBuckets(512)
-    timers.add("a", 5_000)
-    assert timers.remove("a", 5_000)
-    timers.add("a", 9_000)
+    place = timers.add("a", 5_000)
+    assert timers.remove("a", 5_000, place)
+    place = timers.add("a", 9_000)
     assert timers.pop_due(5_000) == []
     assert timers.pop_due(9_000) == ["a"]
-    assert not timers.remove("a", 9_000)
+    assert not timers.remove("a", 9_000, place)
 
 
 def test_near_timers_moved_for_ever_leave_no_heap_behind() -> None:
     timers: TimeBuckets[int] = TimeBuckets(512)
     timers.pop_due(1_000)
-    for key in range(10):
-        timers.add(key, 1_001)
+    places = [timers.add(key, 1_001) for key in range(10)]
     for _ in range(1_000):
         for key in range(10):
-            assert timers.remove(key, 1_001)
-            timers.add(key, 1_001)
+            assert timers.remove(key, 1_001, places[key])
+            places[key] = timers.add(key, 1_001)
         assert len(timers._heap) <= 3 * 10 + STALE_SLACK + 1
     assert timers.pop_due(1_001) == list(range(10))
 
@@ -165,8 +199,8 @@ def test_far_timers_moved_for_ever_leave_no_buckets_behind() -> None:
     timers: TimeBuckets[int] = TimeBuckets(512)
     timers.add(0, 1 << 50)
     for turn in range(10_000):
-        timers.add(1, turn * 1_000)
-        assert timers.remove(1, turn * 1_000)
+        place = timers.add(1, turn * 1_000)
+        assert timers.remove(1, turn * 1_000, place)
     assert len(timers._far) == 1
     assert len(timers._numbers) <= 3 + STALE_SLACK
     assert timers.next_ms() == 1 << 50
@@ -185,7 +219,7 @@ def test_empty_timers_never_wake() -> None:
     assert timers.next_ms() is None
     assert timers.pop_due(1 << 60) == []
     assert len(timers) == 0
-    assert not timers.remove("a", 5)
+    assert not timers.remove("a", 5, 0)
 
 
 @pytest.mark.parametrize("width_ms", [0, -512, 3, 500])

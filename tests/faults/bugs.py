@@ -204,7 +204,7 @@ def counts_dead_jobs_twice(patch: pytest.MonkeyPatch) -> None:
 def forgets_when_leases_end(patch: pytest.MonkeyPatch) -> None:
     def disarm(book: Book, job: Job) -> None:
         if job.state is JobState.LEASED and job.timer_ms:
-            book.timers.remove(job, job.timer_ms)
+            book.timers.remove(job, job.timer_ms, job.timer_place)
 
     _restored(patch, disarm)
 

@@ -39,6 +39,7 @@ CORE: Final = (
     "promise",
     "publishing",
     "queue",
+    "register",
     "restore",
     "rules",
     "rulings",

@@ -12,6 +12,7 @@ from headway.core.errors import LeaseLost, UnknownJob, UnknownQueue
 from headway.core.job import Job
 from headway.core.parking import Timer
 from headway.core.queue import Queue, Shared
+from headway.core.register import LeaseRegister, Register
 from headway.core.states import LEASED, READY, SCHEDULED, WAITING
 from headway.core.timers import TimeBuckets
 from headway.core.write import Write
@@ -20,13 +21,14 @@ from headway.core.write import Write
 class Cron:
     """A schedule at work. Identity, not value: it is a key among the timers."""
 
-    __slots__ = ("last_ms", "next_ms", "schedule")
+    __slots__ = ("last_ms", "next_ms", "schedule", "timer_place")
 
     def __init__(self, schedule: Schedule, last_ms: int) -> None:
         self.schedule = schedule
         self.last_ms = last_ms
         """The newest tick that was dealt with."""
         self.next_ms: int | None = None
+        self.timer_place = 0
 
 
 class Near:
@@ -50,9 +52,9 @@ class Book:
         self.dispatch = Dispatch(self.shared, self.timers)
         self.queues: dict[str, Queue] = {}
         self.crons: dict[tuple[str, str], Cron] = {}
-        self.jobs: dict[int, Job] = {}
+        self.jobs = Register()
         """Open and dead jobs by seq."""
-        self.leases: dict[int, Job] = {}
+        self.leases = LeaseRegister()
         """Leased jobs by token."""
         self.bulks: dict[int, Bulk] = {}
         """Bulk operations that run, and the newest that have ended."""
@@ -116,7 +118,7 @@ class Book:
     def disarm(self, job: Job) -> None:
         """The job leaves memory: its timer goes with it."""
         if job.timer_ms:
-            self.timers.remove(job, job.timer_ms)
+            self.timers.remove(job, job.timer_ms, job.timer_place)
             job.timer_ms = 0
 
     def arm(self, job: Job) -> None:
@@ -137,7 +139,7 @@ class Book:
         old_ms = job.timer_ms
         if at_ms != old_ms:
             if old_ms:
-                self.timers.remove(job, old_ms)
+                self.timers.remove(job, old_ms, job.timer_place)
             job.timer_ms = at_ms
             if at_ms:
-                self.timers.add(job, at_ms)
+                job.timer_place = self.timers.add(job, at_ms)

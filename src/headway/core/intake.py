@@ -218,7 +218,7 @@ def accept(
     if key is not None:
         digest = queue.keys.add(key, seq, spec, now_ms)
         book.decision.keys.append((queue.name, key, seq, digest, now_ms))
-    book.jobs[job.boxed_seq] = job
+    book.jobs.add(job)
     if weight is not None:
         set_weight(book, queue, tenant, weight, now_ms)
     if rules.is_levelled:

@@ -63,6 +63,7 @@ class Job:
         "timeout_left_ms",
         "timeout_ms",
         "timer_ms",
+        "timer_place",
         "token",
         "turn",
         "wait_until_ms",
@@ -131,6 +132,8 @@ class Job:
     """End of the attempt while it is leased or waiting."""
     timeout_ms: int | None
     timer_ms: int
+    timer_place: int
+    """When its timer is due, and where it is among the timers."""
     expires_ms: int
     credit_ms: int
     """Time that does not count against its promise, if it comes back unused."""
@@ -213,6 +216,7 @@ class Job:
         self.tenancy = None
         self.holds = ()
         self.timer_ms = 0
+        self.timer_place = 0
         self.credit_ms = 0
         self.shift_ms = 0
         self.want = 0

@@ -67,7 +67,7 @@ def lease(book: Book, job: Job, until_ms: int, worker: str, now_ms: int) -> None
         timeout_ms = queue.rules.timeout_ms if own_ms is None else own_ms
     job.timeout_at_ms = now_ms + timeout_ms
     queue.leased += 1
-    book.leases[job.token] = job
+    book.leases.add(job)
     book.arm(job)
     leased = events.Leased(
         now_ms,
@@ -101,7 +101,7 @@ def end_lease(
     An unused lease, released or lost, costs its tenant nothing.
     """
     queue = book.queues[job.queue]
-    del book.leases[job.token]
+    book.leases.drop(job)
     job.ended_token = job.token
     job.token = 0
     job.lease_until_ms = 0
@@ -147,7 +147,7 @@ def leave(
         book.decision.results.append(kept(job, state, result, now_ms))
     job.state = state
     book.arm(job)
-    del book.jobs[job.boxed_seq]
+    book.jobs.drop(job)
 
 
 def give_back_ready(book: Book, job: Job, now_ms: int) -> None:

@@ -200,7 +200,7 @@ def _place(
     """A job that is counted already comes into memory; `turn` is its turn, if known."""
     if job.seq in book.jobs:
         return
-    book.jobs[job.seq] = job
+    book.jobs.add(job)
     if job.state is READY:
         queue = book.queues[job.queue]
         if turn is None:
@@ -276,7 +276,7 @@ def _drop_beyond(book: Book, turn: Turn, now_ms: int) -> None:
                 want += job.want
                 job.turn = None
                 book.disarm(job)
-                del jobs[job.boxed_seq]
+                jobs.drop(job)
         turn.count -= gone
         tenancy = turn.tenancy
         tenancy.ready -= gone
@@ -318,7 +318,7 @@ def _drop(book: Book, turn: Turn, now_ms: int) -> None:
 def _begin_anew(book: Book, queue: Queue, now_ms: int) -> None:
     """The rules have changed: all that waits leaves, and comes back to new turns."""
     turns: dict[Turn, None] = {}
-    for job in list(book.jobs.values()):
+    for job in book.jobs.values():
         if job.state is READY and job.queue == queue.name and not job.timeout_left_ms:
             turn = job.turn
             assert turn is not None
@@ -345,7 +345,7 @@ def _begin_anew(book: Book, queue: Queue, now_ms: int) -> None:
 def _forget(book: Book, job: Job, now_ms: int) -> None:
     book.dispatch.take_out(job, now_ms)
     book.disarm(job)
-    del book.jobs[job.seq]
+    book.jobs.drop(job)
 
 
 def _tidy_job(book: Book, job: Job) -> None:
@@ -353,8 +353,8 @@ def _tidy_job(book: Book, job: Job) -> None:
     near = book.near
     if job.state is not SCHEDULED:
         near.jobs.pop(job.seq, None)
-        if job.state is DEAD:
-            book.jobs.pop(job.seq, None)
+        if job.state is DEAD and job.seq in book.jobs:
+            book.jobs.drop(job)
     elif near.cut is None or _time(job) <= near.cut:
         near.jobs[job.seq] = job
     else:
@@ -376,7 +376,8 @@ def _tidy_scheduled(book: Book, bounds: Bounds) -> None:
 def _put_off(book: Book, job: Job) -> None:
     book.near.jobs.pop(job.seq, None)
     book.disarm(job)
-    book.jobs.pop(job.seq, None)
+    if job.seq in book.jobs:
+        book.jobs.drop(job)
 
 
 def _time(job: Job) -> Position:

@@ -113,6 +113,8 @@ class Partition:
         self._waits = 0
         self._partial: dict[Lease, list[Job]] = {}
         """Callers who wait for nothing but what is being read, and what they have."""
+        self._timed: dict[Lease, int] = {}
+        """Callers whose patience has an end, and where that is among the timers."""
         self._handlers: dict[type, Handler] = {
             **_HANDLERS,
             Lease: self._lease,
@@ -172,6 +174,7 @@ class Partition:
                     schedules.on_timer(self.book, timer, now_ms)
                 else:
                     assert isinstance(timer, Lease)
+                    del self._timed[timer]
                     self._give_up(timer)
 
     def _configure(self, book: Book, command: Configure, now_ms: int) -> Changed:
@@ -208,7 +211,8 @@ class Partition:
         book.shared.ledger.idle += command.max - len(jobs)
         book.dispatch.parking.slots_joined(now_ms)
         if not is_hurried and command.wait_until_ms < TIME_MAX_MS:
-            book.timers.add(command, command.wait_until_ms)
+            place = book.timers.add(command, command.wait_until_ms)
+            self._timed[command] = place
         self._stirred[board] = None
         return None
 
@@ -267,8 +271,9 @@ class Partition:
                 del stirred[board]
 
     def _forget_timer(self, command: Lease) -> None:
-        if command not in self._partial and command.wait_until_ms < TIME_MAX_MS:
-            self.book.timers.remove(command, command.wait_until_ms)
+        place = self._timed.pop(command, None)
+        if place is not None:
+            self.book.timers.remove(command, command.wait_until_ms, place)
 
     def _give_up(self, command: Lease) -> None:
         """The caller's wait is over: it gets what it was granted, if anything."""

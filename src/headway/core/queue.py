@@ -1,6 +1,6 @@
 """One queue at work: its lanes, and where in them a job belongs."""
 
-from collections import deque
+from collections import OrderedDict
 from typing import Any, Final
 
 from headway.core import defaults
@@ -114,7 +114,7 @@ class Queue:
         """Worker slots held by jobs that count against the queue's share of them."""
         self.levels: dict[str, int] = {}
         self.level_base = 0
-        self._empties: deque[Turn] = deque()
+        self._empties: OrderedDict[Turn, None] = OrderedDict()
         self._unlooked = 0
         """Turns that may empty until the oldest are looked at again..."""
         self._unlooked_next = 0
@@ -208,7 +208,7 @@ class Queue:
         empties = self._empties
         if not turn.is_emptied:
             turn.is_emptied = True
-            empties.append(turn)
+            empties[turn] = None
         if len(empties) <= EMPTIES:
             return
         if self._unlooked > 0 and len(empties) < EMPTIES_MAX:
@@ -218,9 +218,14 @@ class Queue:
         for _ in range(2):
             if len(empties) <= EMPTIES:
                 return
-            oldest = empties.popleft()
+            oldest, _ = empties.popitem(last=False)
             oldest.is_emptied = False
             self._collect(oldest)
+
+    def keep_turn(self, turn: Turn) -> None:
+        """It is empty no more: nobody need look at it again, where memory is cold."""
+        turn.is_emptied = False
+        del self._empties[turn]
 
     def most_urgent(self) -> LaneTier | None:
         """Of its lanes that have something to start, the one to go first."""
@@ -327,7 +332,7 @@ class Queue:
             self._unlooked_next = 0
         if tenancy.leased or is_ahead or turn.parked_on is not None:
             turn.is_emptied = True
-            self._empties.append(turn)
+            self._empties[turn] = None
             return
         name = tenancy.name
         if strand.turn_of(name) is not turn:

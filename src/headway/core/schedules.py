@@ -14,7 +14,7 @@ def put(book: Book, command: PutSchedule, now_ms: int) -> Changed:
     key = (queue.name, schedule.name)
     old = book.crons.get(key)
     if old is not None and old.next_ms is not None:
-        book.timers.remove(old, old.next_ms)
+        book.timers.remove(old, old.next_ms, old.timer_place)
     cron = Cron(schedule, now_ms if old is None else old.last_ms)
     book.crons[key] = cron
     if old is not None and old.schedule.is_paused:
@@ -32,7 +32,7 @@ def drop(book: Book, command: DropSchedule, now_ms: int) -> Changed:
     if cron is None:
         return Changed(0)
     if cron.next_ms is not None:
-        book.timers.remove(cron, cron.next_ms)
+        book.timers.remove(cron, cron.next_ms, cron.timer_place)
     book.know(FactKind.SCHEDULE, command.queue, command.name)
     what = f"schedule {command.name} dropped"
     book.decision.events.append(events.RuleChanged(now_ms, command.queue, what))
@@ -76,4 +76,4 @@ def arm(book: Book, cron: Cron, now_ms: int) -> None:
     next_ms = next_tick_ms(cron.schedule, cron.last_ms)
     if next_ms is not None:
         cron.next_ms = max(next_ms, now_ms)
-        book.timers.add(cron, cron.next_ms)
+        cron.timer_place = book.timers.add(cron, cron.next_ms)

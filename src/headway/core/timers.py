@@ -11,9 +11,94 @@ from headway.core.errors import BadValue
 
 WIDTH_MS: Final = 512
 STALE_SLACK: Final = 64
-"""Dead heap entries that are not worth a clean-up."""
+"""Dead heap entries, or empty places of a bucket, that are not worth a clean-up."""
+SPARSE: Final = 8
+"""A bucket with one key in so many places keeps those that are left in a dictionary."""
 
 K = TypeVar("K")
+
+
+class Bucket(Generic[K]):
+    """Keys by place, in the order in which they came: a key is told its place.
+
+    Whoever takes a key back says where it is, so that nothing has to be looked for: of
+    a million timers, what is looked for is in no cache.
+    """
+
+    __slots__ = ("_few", "_keys", "_times", "_used", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._used = 0
+        """Places given so far."""
+        self._keys: list[K | None] = []
+        self._times: list[Any] = []
+        self._few: dict[int, tuple[K, Any]] | None = None
+        """What is left, once that is little."""
+
+    def put(self, key: K, at_ms: Any) -> int:
+        place = self._used
+        self._used = place + 1
+        self.count += 1
+        if self._few is None:
+            self._keys.append(key)
+            self._times.append(at_ms)
+        else:
+            self._few[place] = key, at_ms
+        return place
+
+    def has(self, key: K, place: int) -> bool:
+        """Whether that very object is there."""
+        if self._few is not None:
+            return place in self._few and self._few[place][0] is key
+        return place < self._used and self._keys[place] is key
+
+    def drop(self, place: int) -> None:
+        """Takes out the key of a place that has one."""
+        self.count -= 1
+        if self._few is not None:
+            del self._few[place]
+            return
+        self._keys[place] = None
+        if SPARSE * self.count + STALE_SLACK < self._used:
+            self._thin_out()
+
+    def key(self, place: int) -> K | None:
+        if self._few is None:
+            return self._keys[place]
+        return self._few[place][0] if place in self._few else None
+
+    def in_order(self) -> list[int]:
+        """Places that have a key, by time and then in the order in which they came."""
+        if self._few is not None:
+            few = self._few
+            return sorted(few, key=lambda place: few[place][1])
+        keys = self._keys
+        ordered = sorted(range(self._used), key=self._times.__getitem__)
+        return [place for place in ordered if keys[place] is not None]
+
+    def all_keys(self) -> list[K]:
+        """The keys in that order."""
+        if self._few is not None:
+            few = self._few
+            return [few[place][0] for place in self.in_order()]
+        keys = self._keys
+        return [key for place in self.in_order() if (key := keys[place]) is not None]
+
+    def time(self, place: int) -> int:
+        """When the key of a place is due."""
+        at_ms: int = self._times[place] if self._few is None else self._few[place][1]
+        return at_ms
+
+    def _thin_out(self) -> None:
+        keys, times = self._keys, self._times
+        few: dict[int, tuple[K, Any]] = {}
+        for place, key in enumerate(keys):
+            if key is not None:
+                few[place] = key, times[place]
+        self._few = few
+        self._keys = []
+        self._times = []
 
 
 class TimeBuckets(Generic[K]):
@@ -31,7 +116,6 @@ class TimeBuckets(Generic[K]):
         "_heap",
         "_near",
         "_numbers",
-        "_serial",
         "_shift",
     )
 
@@ -39,7 +123,7 @@ class TimeBuckets(Generic[K]):
         if width_ms < 1 or width_ms & (width_ms - 1):
             raise BadValue("width_ms", width_ms, "must be a power of two")
         self._shift = width_ms.bit_length() - 1
-        self._far: dict[int, dict[K, Any]] = {}
+        self._far: dict[int, Bucket[K]] = {}
         # The last time added, as a number and as an object: what comes together ends
         # together, and compiled code would make an object for each.
         self._at_ms = -1
@@ -48,47 +132,48 @@ class TimeBuckets(Generic[K]):
         self._numbers: list[int] = []
         # Every key whose bucket is below the edge is near, and no other.
         self._edge = 0
-        # The serial number of the heap entry that counts; older ones are dead.
-        self._near: dict[K, int] = {}
-        self._heap: list[tuple[int, int, K]] = []
-        self._serial = 0
+        # Near keys, and their times and places in order; some are there no more.
+        self._near: Bucket[K] = Bucket()
+        self._heap: list[tuple[int, int]] = []
 
     def __len__(self) -> int:
         """Counts bucket by bucket, to spare `add` and `remove` a counter."""
-        return len(self._near) + sum(map(len, self._far.values()))
+        return self._near.count + sum(bucket.count for bucket in self._far.values())
 
-    def add(self, key: K, at_ms: int) -> None:
-        """Puts a key in, to be popped once `at_ms` is reached."""
-        number = at_ms >> self._shift
-        if number < self._edge:
-            self._serial = serial = self._serial + 1
-            self._near[key] = serial
-            heappush(self._heap, (at_ms, serial, key))
-            return
+    def add(self, key: K, at_ms: int) -> int:
+        """Puts a key in, to be popped once `at_ms` is reached; answers its place."""
         if at_ms != self._at_ms:
             self._at_ms = at_ms
             self._boxed_ms = at_ms
-        bucket = self._far.get(number)
-        if bucket is None:
-            self._far[number] = {key: self._boxed_ms}
-            heappush(self._numbers, number)
-        else:
-            bucket[key] = self._boxed_ms
-
-    def remove(self, key: K, at_ms: int) -> bool:
-        """Takes a key back, given the time it was added with; False if it is gone."""
         number = at_ms >> self._shift
         if number < self._edge:
-            if self._near.pop(key, None) is None:
+            place = self._near.put(key, self._boxed_ms)
+            heappush(self._heap, (at_ms, place))
+            return place
+        bucket = self._far.get(number)
+        if bucket is None:
+            bucket = self._far[number] = Bucket()
+            heappush(self._numbers, number)
+        return bucket.put(key, self._boxed_ms)
+
+    def remove(self, key: K, at_ms: int, place: int) -> bool:
+        """Takes a key back, given the time it was added with and the place that it got;
+        False if it is gone.
+        """
+        number = at_ms >> self._shift
+        if number < self._edge:
+            near = self._near
+            if not near.has(key, place):
                 return False
-            if len(self._heap) > 3 * len(self._near) + STALE_SLACK:
+            near.drop(place)
+            if len(self._heap) > 3 * near.count + STALE_SLACK:
                 self._drop_dead_entries()
             return True
         bucket = self._far.get(number)
-        if bucket is None or bucket.pop(key, None) is None:
+        if bucket is None or not bucket.has(key, place):
             return False
-        if not bucket:
-            # An empty dict keeps the memory of its best days.
+        bucket.drop(place)
+        if not bucket.count:
             del self._far[number]
             if len(self._numbers) > 3 * len(self._far) + STALE_SLACK:
                 self._numbers = sorted(self._far)
@@ -101,9 +186,10 @@ class TimeBuckets(Generic[K]):
         heap, near = self._heap, self._near
         due: list[K] = []
         while heap and heap[0][0] <= now_ms:
-            _, serial, key = heappop(heap)
-            if near.get(key) == serial:
-                del near[key]
+            _, place = heappop(heap)
+            key = near.key(place)
+            if key is not None:
+                near.drop(place)
                 due.append(key)
         return due
 
@@ -115,8 +201,8 @@ class TimeBuckets(Generic[K]):
         """
         heap, near = self._heap, self._near
         while heap:
-            at_ms, serial, key = heap[0]
-            if near.get(key) == serial:
+            at_ms, place = heap[0]
+            if near.key(place) is not None:
                 return at_ms
             heappop(heap)
         numbers = self._numbers
@@ -129,37 +215,35 @@ class TimeBuckets(Generic[K]):
     def _pop_due_at_edge(self, now_ms: int) -> list[K]:
         """Moves the edge past `now_ms`: all that was near is due, and first in order."""
         last = now_ms >> self._shift
-        near, far, numbers = self._near, self._far, self._numbers
-        entries = sorted(self._heap)
-        due = [key for _, serial, key in entries if near.get(key) == serial]
+        far, numbers = self._far, self._numbers
+        due = self._near.all_keys()
+        self._near = Bucket()
         self._heap.clear()
-        near.clear()
         self._edge = last + 1
         while numbers and numbers[0] < last:
-            # Sorting is stable, so equal times stay in order of insertion.
             bucket = far.pop(heappop(numbers), None)
             if bucket is not None:
-                due += sorted(bucket, key=bucket.__getitem__)
+                due += bucket.all_keys()
         bucket = far.pop(last, None)
         if bucket is not None:
             self._split(bucket, now_ms, due)
         return due
 
-    def _split(self, bucket: dict[K, Any], now_ms: int, due: list[K]) -> None:
-        """Adds what is due of a bucket to `due`, and makes the rest near."""
-        serial = self._serial
-        for key in sorted(bucket, key=bucket.__getitem__):
-            at_ms: int = bucket[key]
+    def _split(self, bucket: Bucket[K], now_ms: int, due: list[K]) -> None:
+        """Adds what is due of a bucket to `due`; the rest is near, where it is."""
+        self._near = bucket
+        for place in bucket.in_order():
+            at_ms = bucket.time(place)
             if at_ms <= now_ms:
+                key = bucket.key(place)
+                assert key is not None
                 due.append(key)
+                bucket.drop(place)
             else:
-                serial += 1
-                self._near[key] = serial
                 # The heap was empty, and a sorted list is a heap.
-                self._heap.append((at_ms, serial, key))
-        self._serial = serial
+                self._heap.append((at_ms, place))
 
     def _drop_dead_entries(self) -> None:
         near = self._near
-        self._heap = [entry for entry in self._heap if near.get(entry[2]) == entry[1]]
+        self._heap = [entry for entry in self._heap if near.key(entry[1]) is not None]
         heapify(self._heap)
