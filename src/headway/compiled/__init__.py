@@ -15,6 +15,7 @@ from typing import Final
 from zlib import crc32
 
 CORE: Final = (
+    "ahead",
     "book",
     "delivery",
     "dispatch",
@@ -32,6 +33,7 @@ CORE: Final = (
     "life",
     "limits",
     "memory",
+    "odd",
     "order",
     "parking",
     "part",

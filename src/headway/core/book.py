@@ -80,7 +80,7 @@ class Book:
     def write(self, job: Job, event: msgspec.Struct) -> None:
         """The job changed, and this is how."""
         decision = self.decision
-        decision.jobs[job.boxed_seq] = job
+        decision.jobs[job.seq] = job
         decision.events.append(event)
 
     def know(self, kind: FactKind, queue: str, name: str = "") -> None:

@@ -5,7 +5,7 @@ from heapq import nlargest
 
 from msgspec.structs import astuple
 
-from headway.core import events, life
+from headway.core import ahead, events, life
 from headway.core.book import Book
 from headway.core.commands import (
     Accepted,
@@ -47,6 +47,8 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
     known = _known(queue, specs, now_ms) if has_keys else {}
     doomed = _doomed(queue, command, known)
     slos_ms = [queue.slo_class(slo_ms) for slo_ms in own_slos_ms]
+    if ahead.is_worth_it(book, len(specs)):
+        ahead.at_arrivals(queue, specs, slos_ms[0])
     seqs: list[int] = []
     shed: list[int] = []
     for number, spec in enumerate(specs):
@@ -218,7 +220,7 @@ def accept(
     if key is not None:
         digest = queue.keys.add(key, seq, spec, now_ms)
         book.decision.keys.append((queue.name, key, seq, digest, now_ms))
-    book.jobs.add(job)
+    book.jobs.add(job.seq, job)
     if weight is not None:
         set_weight(book, queue, tenant, weight, now_ms)
     if rules.is_levelled:
@@ -226,7 +228,7 @@ def accept(
     job.run_at_ms = (rules if windows is None else windows).opens_ms(run_at_ms)
     enqueued = events.Enqueued(
         now_ms,
-        job.boxed_seq,
+        job.seq,
         0,
         queue.name,
         slo_ms,
@@ -285,7 +287,7 @@ def waits_ms(book: Book, seqs: list[int], now_ms: int) -> list[int | None]:
     """
     # Spelled out: this runs for every job that is enqueued. Jobs that come together
     # mostly stand together, so what is known of the last one's place is kept.
-    jobs = book.jobs
+    new = book.decision.jobs
     found: list[int | None] = []
     wait_ms: int | None = None
     turn: Turn | None = None
@@ -293,7 +295,7 @@ def waits_ms(book: Book, seqs: list[int], now_ms: int) -> list[int | None]:
     interval_ms = 0.0
     ready = tenants = 0
     for seq in seqs:
-        job = jobs.get(seq)
+        job = new.get(seq) or book.jobs.get(seq)
         last, turn = turn, None if job is None else job.turn
         if turn is None:
             found.append(None if job is None else _wait_ms(job, now_ms))

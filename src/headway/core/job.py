@@ -21,7 +21,6 @@ class Job:
         "attempt",
         "attempts_max",
         "behind",
-        "boxed_seq",
         "charge",
         "cleared_ms",
         "cost",
@@ -106,9 +105,6 @@ class Job:
     """The SLO class it was put in: its own, or the next stricter one."""
     timeout_left_ms: int
     """What a continuation has left of its attempt; 0 means that none is under way."""
-    boxed_seq: Any
-    """Its seq as an object: compiled code makes one of a number for each dictionary
-    and each event, and a dictionary finds its own object without looking into it."""
     queue: str
     tenant: str
     kind: str
@@ -179,7 +175,6 @@ class Job:
         self.timeout_ms = said[13]
         self.result_ms = said[19]
         self.seq = seq
-        self.boxed_seq = seq
         self.spec = spec
         self.queue = queue
         self.slo_ms = 0

@@ -1,6 +1,6 @@
 """What workers say: lease, extend, ack, nack, release, and what silence means."""
 
-from headway.core import defaults, events, life
+from headway.core import ahead, defaults, events, life
 from headway.core.book import Book
 from headway.core.commands import Ack, Changed, Extend, Nack, Release, Settled
 from headway.core.errors import BadValue
@@ -15,6 +15,8 @@ def ack(book: Book, command: Ack, now_ms: int) -> Settled:
     stale: list[int] = []
     leases = book.leases
     results = command.results
+    if ahead.is_worth_it(book, len(command.tokens)):
+        ahead.at_ends(book, command.tokens)
     for token in command.tokens:
         job = leases.get(token)
         if job is None:

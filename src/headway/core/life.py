@@ -67,11 +67,11 @@ def lease(book: Book, job: Job, until_ms: int, worker: str, now_ms: int) -> None
         timeout_ms = queue.rules.timeout_ms if own_ms is None else own_ms
     job.timeout_at_ms = now_ms + timeout_ms
     queue.leased += 1
-    book.leases.add(job)
+    book.leases.add(job.token, job)
     book.arm(job)
     leased = events.Leased(
         now_ms,
-        job.boxed_seq,
+        job.seq,
         job.generation,
         job.queue,
         job.slo_ms,
@@ -101,7 +101,7 @@ def end_lease(
     An unused lease, released or lost, costs its tenant nothing.
     """
     queue = book.queues[job.queue]
-    book.leases.drop(job)
+    book.leases.drop(job.token, job)
     job.ended_token = job.token
     job.token = 0
     job.lease_until_ms = 0
@@ -122,7 +122,7 @@ def finish(book: Book, job: Job, now_ms: int, result: Result = NOTHING) -> None:
     leave(book, job, DONE, now_ms, result)
     acked = events.Acked(
         now_ms,
-        job.boxed_seq,
+        job.seq,
         job.generation,
         job.queue,
         job.slo_ms,
@@ -147,7 +147,7 @@ def leave(
         book.decision.results.append(kept(job, state, result, now_ms))
     job.state = state
     book.arm(job)
-    book.jobs.drop(job)
+    book.jobs.drop(job.seq, job)
 
 
 def give_back_ready(book: Book, job: Job, now_ms: int) -> None:

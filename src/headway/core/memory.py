@@ -200,7 +200,7 @@ def _place(
     """A job that is counted already comes into memory; `turn` is its turn, if known."""
     if job.seq in book.jobs:
         return
-    book.jobs.add(job)
+    book.jobs.add(job.seq, job)
     if job.state is READY:
         queue = book.queues[job.queue]
         if turn is None:
@@ -276,7 +276,7 @@ def _drop_beyond(book: Book, turn: Turn, now_ms: int) -> None:
                 want += job.want
                 job.turn = None
                 book.disarm(job)
-                jobs.drop(job)
+                jobs.drop(job.seq, job)
         turn.count -= gone
         tenancy = turn.tenancy
         tenancy.ready -= gone
@@ -345,7 +345,7 @@ def _begin_anew(book: Book, queue: Queue, now_ms: int) -> None:
 def _forget(book: Book, job: Job, now_ms: int) -> None:
     book.dispatch.take_out(job, now_ms)
     book.disarm(job)
-    book.jobs.drop(job)
+    book.jobs.drop(job.seq, job)
 
 
 def _tidy_job(book: Book, job: Job) -> None:
@@ -354,7 +354,7 @@ def _tidy_job(book: Book, job: Job) -> None:
     if job.state is not SCHEDULED:
         near.jobs.pop(job.seq, None)
         if job.state is DEAD and job.seq in book.jobs:
-            book.jobs.drop(job)
+            book.jobs.drop(job.seq, job)
     elif near.cut is None or _time(job) <= near.cut:
         near.jobs[job.seq] = job
     else:
@@ -377,7 +377,7 @@ def _put_off(book: Book, job: Job) -> None:
     book.near.jobs.pop(job.seq, None)
     book.disarm(job)
     if job.seq in book.jobs:
-        book.jobs.drop(job)
+        book.jobs.drop(job.seq, job)
 
 
 def _time(job: Job) -> Position:

@@ -1,13 +1,14 @@
 """Entries by rank and number, the lowest first: what a shelf finds its members by."""
 
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
+
+from headway.core.odd import Odd
 
 if TYPE_CHECKING:
     from headway.core.shelf import Member
 
 LINES_MAX: Final = 4
-"""So many weights of tenants, or jobs come late, before a heap takes the rest."""
+"""So many weights of tenants, or jobs come late, before the rest is odd."""
 BEGUN_MIN: Final = 16
 """So many empty places at the beginning of a line are not worth to be cut off."""
 
@@ -84,8 +85,8 @@ class Order:
         self.rank = 0
         """What the first was entered by."""
         self._lines: list[Line] = []
-        self._odd: list[tuple[int, int, Member]] = []
-        """A heap of those for which no line was left..."""
+        self._odd: Odd | None = None
+        """Those for which no line was left, once there were any..."""
         self._odd_rank = self._odd_number = 0
         """...and by what its first is there, if there is one."""
         self._best: Line | None = None
@@ -98,7 +99,7 @@ class Order:
         if self.size == 0:
             return None
         if self._is_found:
-            return self._odd[0][2] if self._best is None else self._best.first
+            return self._first_odd() if self._best is None else self._best.first
         self._is_found = True
         best: Line | None = None
         low = 0
@@ -111,7 +112,7 @@ class Order:
             ):
                 best = line
                 low = rank
-        if self._odd:
+        if self._odd is not None and self._odd.size:
             rank = self._odd_rank
             if (
                 best is None
@@ -120,7 +121,7 @@ class Order:
             ):
                 self._best = None
                 self.rank = rank
-                return self._odd[0][2]
+                return self._first_odd()
         assert best is not None
         self._best = best
         self.rank = low
@@ -150,28 +151,43 @@ class Order:
         elif len(self._lines) < LINES_MAX:
             self._lines.append(Line(rank, member))
         else:
+            odd = self._odd
+            if odd is None:
+                odd = self._odd = Odd()
             if (
-                not self._odd
+                not odd.size
                 or rank < self._odd_rank
                 or (rank == self._odd_rank and number < self._odd_number)
             ):
                 self._odd_rank = rank
                 self._odd_number = number
-            heappush(self._odd, (rank, number, member))
+            odd.push(rank, number, member)
+
+    def coming(self, most: int) -> "list[Member]":
+        """The next members of the first's line, whether their entries count or not."""
+        best = self._best
+        if not self._is_found or best is None:
+            best = self._lines[0] if self._lines else None
+        if best is None:
+            return []
+        some = best.members[best.begun : best.begun + most]
+        return [member for member in some if member is not None]
 
     def drop(self) -> None:
         """Takes out what `first` has just told."""
         self._is_found = False
         self.size -= 1
         if self._best is None:
-            heappop(self._odd)
-            if self._odd:
-                self._odd_rank, self._odd_number, _ = self._odd[0]
+            odd = self._odd
+            assert odd is not None
+            odd.drop()
+            if odd.size:
+                self._odd_rank, self._odd_number, _ = odd.first()
         elif not self._best.drop():
             self._lines.remove(self._best)
 
     def entries(self) -> "list[tuple[int, int, Member]]":
-        found = list(self._odd)
+        found = [] if self._odd is None else self._odd.entries()
         for line in self._lines:
             for place in range(line.begun, len(line.members)):
                 member = line.members[place]
@@ -184,4 +200,8 @@ class Order:
         self._is_found = False
         self._best = None
         self._lines.clear()
-        self._odd.clear()
+        self._odd = None
+
+    def _first_odd(self) -> "Member":
+        assert self._odd is not None
+        return self._odd.first()[2]

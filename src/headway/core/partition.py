@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from headway.core import (
+    ahead,
     intake,
     leases,
     life,
@@ -227,6 +228,10 @@ class Partition:
     def _grant(self, board: Board, command: Lease, has: int, now_ms: int) -> list[Job]:
         book = self.book
         jobs: list[Job] = []
+        if ahead.is_worth_it(book, command.max - has):
+            lane_tier = board.pick(now_ms, book.shared.ledger)
+            if lane_tier is not None:
+                ahead.at_starts(lane_tier, command.max - has)
         while has + len(jobs) < command.max:
             job = book.dispatch.next(board, now_ms)
             if job is None:

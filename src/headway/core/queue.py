@@ -26,6 +26,7 @@ from headway.core.replies import ReplyBook
 from headway.core.rules import Rules, margin_ms, value_of
 from headway.core.shares import ShareGauge
 from headway.core.shelf import NEVER
+from headway.core.spec import JobSpec
 from headway.core.strand import KIND, TENANT, Strand
 from headway.core.turn import NOTHING_READ, Turn
 from headway.core.usage import UseBook
@@ -184,6 +185,24 @@ class Queue:
             turn = self._turn(strand, tenancy)
             strand.add(name, turn)
         return turn
+
+    def known_turns(self, specs: list[JobSpec], slo_ms: int) -> list[Turn]:
+        """The turns that jobs will join, as far as that is easily told."""
+        rules = self.rules
+        lane = self.lanes.get(slo_ms)
+        if lane is None or not rules.is_fair:
+            return []
+        dims = rules.dims
+        if not dims:
+            common = lane.common
+            return [] if common is None else common.turns_of([x.tenant for x in specs])
+        if len(dims) > 1:
+            return []
+        values = [value_of(dims[0], spec) for spec in specs]
+        by_value = lane.by_value
+        found = [by_value.get(value) for value in values]
+        lone = [None if strand is None else strand.lone for strand in found]
+        return [turn for turn in lone if turn is not None]
 
     def lane(self, slo_ms: int, *, is_exempt: bool) -> Lane:
         """The lane, made if it is not there yet."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from headway.core.job import Job
 
-PLACES_MIN: Final = 64
+PLACES_MIN: Final = 1_024
 PLACES_EACH: Final = 2
 """So many places for each job. Numbers in a row never meet there, others seldom."""
 SPARSE: Final = 8
@@ -17,19 +17,18 @@ SPARSE: Final = 8
 
 
 class Register:
-    """Jobs by seq. The list grows and shrinks without ever being built anew at one go.
+    """Jobs by seq. The list grows without ever being built anew at one go.
 
-    A number's place is its remainder by the number of places, were that a power of two.
-    What is between two of them is being split: a place of the lower half at a time.
+    A number's place is its remainder by the number of places, where that is a power of
+    two. On the way to the next one, places of the lower half are split one by one.
     """
 
-    __slots__ = ("_half", "_others", "_places", "_size", "_split")
+    __slots__ = ("_half", "_mask", "_others", "_places", "_size")
 
     def __init__(self) -> None:
         self._places: list[Job | None] = [None] * PLACES_MIN
         self._half = PLACES_MIN
-        self._split = 0
-        """Places of the lower half whose other half is there already."""
+        self._mask = 2 * PLACES_MIN - 1
         self._others: dict[int, Job] = {}
         """Jobs that came when their place was taken."""
         self._size = 0
@@ -38,30 +37,27 @@ class Register:
         """By what the job is known."""
         return job.seq
 
-    def add(self, job: Job) -> None:
-        """The job, of which no other has the number."""
-        number = self.number_of(job)
+    def add(self, number: int, job: Job) -> None:
+        """A job, and its number, which no other has."""
         self._size += 1
-        if PLACES_EACH * self._size > len(self._places):
+        places = self._places
+        if PLACES_EACH * self._size > len(places):
             self._grow()
             self._grow()
-        half = self._half
-        place = number & (half - 1)
-        if place < self._split:
-            place = number & (half + half - 1)
-        if self._places[place] is None:
-            self._places[place] = job
+        place = number & self._mask
+        if place >= len(places):
+            place -= self._half
+        if places[place] is None:
+            places[place] = job
         else:
             self._others[number] = job
 
-    def drop(self, job: Job) -> None:
-        """The job is there, and known by the same number as when it came."""
-        number = self.number_of(job)
-        half = self._half
-        place = number & (half - 1)
-        if place < self._split:
-            place = number & (half + half - 1)
+    def drop(self, number: int, job: Job) -> None:
+        """The job is there, by the same number as when it came."""
         places = self._places
+        place = number & self._mask
+        if place >= len(places):
+            place -= self._half
         if places[place] is job:
             places[place] = None
         else:
@@ -71,14 +67,24 @@ class Register:
             self._shrink()
 
     def get(self, number: int) -> Job | None:
-        half = self._half
-        place = number & (half - 1)
-        if place < self._split:
-            place = number & (half + half - 1)
-        job = self._places[place]
-        if job is not None and self.number_of(job) == number:
+        places = self._places
+        place = number & self._mask
+        if place >= len(places):
+            place -= self._half
+        job = places[place]
+        if job is not None and job.seq == number:
             return job
         return self._others.get(number) if self._others else None
+
+    def some(self, numbers: list[int]) -> list[Job]:
+        """Whoever is in the places of these, to be looked at ahead; mostly it is they."""
+        places = self._places
+        mask, half, end = self._mask, self._half, len(places)
+        found: list[Job | None] = []
+        for number in numbers:
+            place = number & mask
+            found.append(places[place if place < end else place - half])
+        return [job for job in found if job is not None]
 
     def values(self) -> list[Job]:
         """In the order of their numbers."""
@@ -110,27 +116,28 @@ class Register:
 
     def _grow(self) -> None:
         """One place more: the next of the lower half is split."""
-        half, split = self._half, self._split
-        job = self._places[split]
+        places, half = self._places, self._half
+        if len(places) == half + half:
+            self._half = half = len(places)
+            self._mask = half + half - 1
+        split = len(places) - half
+        job = places[split]
         if job is not None and self.number_of(job) & half:
-            self._places[split] = None
-            self._places.append(job)
+            places[split] = None
+            places.append(job)
         else:
-            self._places.append(None)
-        self._split = split + 1
-        if self._split == half:
-            self._half = half + half
-            self._split = 0
+            places.append(None)
 
     def _shrink(self) -> None:
         """Few are left: they take places in a list as long as they need."""
         jobs = self.values()
         self._places = [None] * PLACES_MIN
         self._half = PLACES_MIN
-        self._split = self._size = 0
+        self._mask = 2 * PLACES_MIN - 1
+        self._size = 0
         self._others = {}
         for job in jobs:
-            self.add(job)
+            self.add(self.number_of(job), job)
 
 
 class LeaseRegister(Register):
@@ -138,3 +145,13 @@ class LeaseRegister(Register):
 
     def number_of(self, job: Job) -> int:
         return job.token
+
+    def get(self, number: int) -> Job | None:
+        places = self._places
+        place = number & self._mask
+        if place >= len(places):
+            place -= self._half
+        job = places[place]
+        if job is not None and job.token == number:
+            return job
+        return self._others.get(number) if self._others else None

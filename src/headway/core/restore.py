@@ -27,11 +27,11 @@ def restore_job(book: Book, job: Job, now_ms: int) -> None:
     Its queue and the rules of it are there. Other jobs are read when they are needed.
     """
     queue = book.queues[job.queue]
-    book.jobs.add(job)
+    book.jobs.add(job.seq, job)
     if job.state is JobState.LEASED:
         book.dispatch.resume(queue, job, now_ms)
         _hold(queue, job, now_ms)
-        book.leases.add(job)
+        book.leases.add(job.token, job)
     elif job.state is JobState.WAITING:
         _hold(queue, job, now_ms)
         queue.replies.resume(job.reply_key, job)

@@ -141,6 +141,11 @@ class Shelf(Member, Generic[M]):
         self.top = first
         return first
 
+    def coming(self, most: int) -> list[M]:
+        """Some of those who are likely to be first soon."""
+        order = self.due if self.due.size else self.fresh
+        return cast(list[M], order.coming(most))
+
     def lowest(self) -> M | None:
         """The lowest pass of all, due or not."""
         first = self.first()

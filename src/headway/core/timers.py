@@ -25,80 +25,85 @@ class Bucket(Generic[K]):
     a million timers, what is looked for is in no cache.
     """
 
-    __slots__ = ("_few", "_keys", "_times", "_used", "count")
+    __slots__ = ("count", "few", "keys", "times", "used")
 
     def __init__(self) -> None:
+        self.keys: list[K | None] = []
+        self.times: list[Any] = []
         self.count = 0
-        self._used = 0
-        """Places given so far."""
-        self._keys: list[K | None] = []
-        self._times: list[Any] = []
-        self._few: dict[int, tuple[K, Any]] | None = None
-        """What is left, once that is little."""
+        """Keys that are left."""
+        self.few: dict[int, tuple[K, Any]] | None = None
+        """They and their times, once they are few..."""
+        self.used = 0
+        """...and how many places there are then."""
 
     def put(self, key: K, at_ms: Any) -> int:
-        place = self._used
-        self._used = place + 1
         self.count += 1
-        if self._few is None:
-            self._keys.append(key)
-            self._times.append(at_ms)
-        else:
-            self._few[place] = key, at_ms
+        if self.few is None:
+            keys = self.keys
+            keys.append(key)
+            self.times.append(at_ms)
+            return len(keys) - 1
+        place = self.used
+        self.used = place + 1
+        self.few[place] = key, at_ms
         return place
 
-    def has(self, key: K, place: int) -> bool:
-        """Whether that very object is there."""
-        if self._few is not None:
-            return place in self._few and self._few[place][0] is key
-        return place < self._used and self._keys[place] is key
-
-    def drop(self, place: int) -> None:
-        """Takes out the key of a place that has one."""
+    def drop(self, key: K, place: int) -> bool:
+        """Takes out that very object; whether it was there."""
+        keys = self.keys
+        if self.few is not None:
+            if place not in self.few or self.few[place][0] is not key:
+                return False
+            del self.few[place]
+            self.count -= 1
+            return True
+        if place >= len(keys) or keys[place] is not key:
+            return False
+        keys[place] = None
         self.count -= 1
-        if self._few is not None:
-            del self._few[place]
-            return
-        self._keys[place] = None
-        if SPARSE * self.count + STALE_SLACK < self._used:
+        if SPARSE * self.count + STALE_SLACK < len(keys):
             self._thin_out()
+        return True
 
     def key(self, place: int) -> K | None:
-        if self._few is None:
-            return self._keys[place]
-        return self._few[place][0] if place in self._few else None
+        if self.few is None:
+            return self.keys[place]
+        return self.few[place][0] if place in self.few else None
+
+    def time(self, place: int) -> int:
+        """When the key of a place is due."""
+        at_ms: int = self.times[place] if self.few is None else self.few[place][1]
+        return at_ms
 
     def in_order(self) -> list[int]:
         """Places that have a key, by time and then in the order in which they came."""
-        if self._few is not None:
-            few = self._few
+        if self.few is not None:
+            few = self.few
             return sorted(few, key=lambda place: few[place][1])
-        keys = self._keys
-        ordered = sorted(range(self._used), key=self._times.__getitem__)
+        keys = self.keys
+        # Sorting is stable.
+        ordered = sorted(range(len(keys)), key=self.times.__getitem__)
         return [place for place in ordered if keys[place] is not None]
 
     def all_keys(self) -> list[K]:
         """The keys in that order."""
-        if self._few is not None:
-            few = self._few
+        if self.few is not None:
+            few = self.few
             return [few[place][0] for place in self.in_order()]
-        keys = self._keys
+        keys = self.keys
         return [key for place in self.in_order() if (key := keys[place]) is not None]
 
-    def time(self, place: int) -> int:
-        """When the key of a place is due."""
-        at_ms: int = self._times[place] if self._few is None else self._few[place][1]
-        return at_ms
-
     def _thin_out(self) -> None:
-        keys, times = self._keys, self._times
+        keys, times = self.keys, self.times
         few: dict[int, tuple[K, Any]] = {}
         for place, key in enumerate(keys):
             if key is not None:
                 few[place] = key, times[place]
-        self._few = few
-        self._keys = []
-        self._times = []
+        self.few = few
+        self.used = len(keys)
+        self.keys = []
+        self.times = []
 
 
 class TimeBuckets(Generic[K]):
@@ -163,21 +168,26 @@ class TimeBuckets(Generic[K]):
         number = at_ms >> self._shift
         if number < self._edge:
             near = self._near
-            if not near.has(key, place):
+            if not near.drop(key, place):
                 return False
-            near.drop(place)
             if len(self._heap) > 3 * near.count + STALE_SLACK:
                 self._drop_dead_entries()
             return True
         bucket = self._far.get(number)
-        if bucket is None or not bucket.has(key, place):
+        if bucket is None or not bucket.drop(key, place):
             return False
-        bucket.drop(place)
         if not bucket.count:
             del self._far[number]
             if len(self._numbers) > 3 * len(self._far) + STALE_SLACK:
                 self._numbers = sorted(self._far)
         return True
+
+    def peek(self, at_ms: int, place: int) -> K | None:
+        """The key that is there; of one that is near, or among few, nothing is told."""
+        bucket = self._far.get(at_ms >> self._shift)
+        if bucket is None or place >= len(bucket.keys):
+            return None
+        return bucket.keys[place]
 
     def pop_due(self, now_ms: int) -> list[K]:
         """Takes out every key whose time is `now_ms` or earlier, in order."""
@@ -189,7 +199,7 @@ class TimeBuckets(Generic[K]):
             _, place = heappop(heap)
             key = near.key(place)
             if key is not None:
-                near.drop(place)
+                near.drop(key, place)
                 due.append(key)
         return due
 
@@ -238,7 +248,7 @@ class TimeBuckets(Generic[K]):
                 key = bucket.key(place)
                 assert key is not None
                 due.append(key)
-                bucket.drop(place)
+                bucket.drop(key, place)
             else:
                 # The heap was empty, and a sorted list is a heap.
                 self._heap.append((at_ms, place))

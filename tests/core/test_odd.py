@@ -1,0 +1,56 @@
+"""What came out of order comes out in order."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.core.odd import SHIFT, Odd
+from headway.core.order import Order
+from headway.core.shelf import Member
+
+RANKS = st.integers(-40, 40) | st.integers(0, 1 << 58) | st.just(1 << SHIFT)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["push", "push", "drop", "clear"]), RANKS), max_size=80
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(steps=STEPS)
+def test_the_lowest_of_any_history_is_first(steps: list[tuple[str, int]]) -> None:
+    odd = Odd()
+    model: list[tuple[int, int]] = []
+    for number, (verb, rank) in enumerate(steps):
+        if verb == "push":
+            odd.push(rank, number, Member(number))
+            model.append((rank, number))
+        elif model:
+            assert odd.first()[:2] == min(model)
+            odd.drop()
+            model.remove(min(model))
+        assert odd.size == len(model)
+        assert sorted(entry[:2] for entry in odd.entries()) == sorted(model)
+        if model:
+            assert odd.first()[:2] == min(model)
+
+
+@settings(max_examples=400, deadline=None)
+@given(steps=STEPS)
+def test_lines_and_odd_ones_are_one_order(steps: list[tuple[str, int]]) -> None:
+    order = Order()
+    model: list[tuple[int, int]] = []
+    for number, (verb, rank) in enumerate(steps):
+        if verb == "push":
+            order.push(rank, Member(number))
+            model.append((rank, number))
+        elif verb == "clear":
+            order.clear()
+            model.clear()
+        elif model:
+            first = order.first()
+            assert first is not None
+            assert (order.rank, first.number) == min(model)
+            order.drop()
+            model.remove(min(model))
+        assert sorted(entry[:2] for entry in order.entries()) == sorted(model)
+        coming = [member.number for member in order.coming(3)]
+        assert set(coming) <= {number for _, number in model}
+    assert order.size == len(model)
