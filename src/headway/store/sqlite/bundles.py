@@ -11,7 +11,9 @@ is read once.
 """
 
 from array import array
-from collections.abc import Collection, Iterator
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import apsw
@@ -20,7 +22,8 @@ import msgspec
 from headway.store.errors import Contradiction
 from headway.store.port import HELD, Move, Position, Row
 from headway.store.sqlite import bundle_statements as sql
-from headway.store.sqlite.pending import Member, Pending, Spot
+from headway.store.sqlite.known import Member
+from headway.store.sqlite.pending import Pending, Spot
 from headway.store.sqlite.statements import BEFORE_ALL_TURNS, BODY_INLINE_BYTES
 
 JOBS_MAX: Final = 128
@@ -30,6 +33,8 @@ TAILS_MAX: Final = 10_000
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(list[Member]).decode
+_spot: Final = itemgetter(1, 2, 3)
+_place_of_member: Final = itemgetter(1, 0)
 AMONG_HELD: Final = (HELD, b"", 0, 0)
 """Where those stand that are leased or wait."""
 
@@ -42,6 +47,12 @@ def split(
     Only so many or more that follow each other in one turn are worth it; with `spots`,
     only there.
     """
+    if _is_one_line(puts):
+        first_row: Any = puts[0]
+        is_wanted = spots is None or _spot(first_row) in spots
+        if len(puts) < least or not is_wanted or first_row[1] < 0 or first_row[0] < 1:
+            return [], puts
+        return [puts[at : at + JOBS_MAX] for at in range(0, len(puts), JOBS_MAX)], []
     bundles: list[list[Row]] = []
     rest: list[Row] = []
     begin = 0
@@ -65,11 +76,36 @@ def split(
     return bundles, rest
 
 
-# Rows are Any where they only pass through: compiled code would take each tuple apart,
-# make numbers of its own of what is in it, and put another one together.
+Loose = tuple[Any, ...]
+"""A row where it only passes through: compiled code would take it apart, make numbers of
+its own of what is in it, and put another one together."""
 
 
-def _end_of_run(puts: list[Any], begin: int) -> int:
+def _is_one_line(puts: Sequence[Loose]) -> bool:
+    """Whether all stand in one turn as they came, and are small: mostly they do."""
+    if not puts:
+        return False
+    its_first: int = puts[0][3]
+    latest: int = puts[0][4]
+    its_lane: int = puts[0][1]
+    its_turn: bytes = puts[0][2]
+    for row in puts:
+        lane: int = row[1]
+        turn: bytes = row[2]
+        first: int = row[3]
+        second: int = row[4]
+        body: bytes = row[6]
+        if lane != its_lane or first != its_first or second < latest:
+            return False
+        if row[5] is not None or len(body) > BODY_INLINE_BYTES:
+            return False
+        if turn is not its_turn and turn != its_turn:
+            return False
+        latest = second
+    return True
+
+
+def _end_of_run(puts: Sequence[Loose], begin: int) -> int:
     """Where those end that stand in the same turn and have the same first key."""
     first_row = puts[begin]
     turn: bytes = first_row[2]
@@ -84,9 +120,9 @@ def _end_of_run(puts: list[Any], begin: int) -> int:
     return end
 
 
-def _in_line(run: list[Any]) -> list[Any]:
+def _in_line(run: Sequence[Loose]) -> list[Any]:
     """Those that are small and as they came, and stand in the order of their seqs."""
-    fit: list[Any] = []
+    fit: list[Loose] = []
     latest: Any = run[0][4]
     for row in run:
         second = row[4]
@@ -111,7 +147,8 @@ def put(
         if rows[0][0] <= last or (tail is not None and rows[0][4] < tail):
             over += rows
             continue
-        blob = _encode([(row[0], row[4], row[6]) for row in rows])
+        loose: list[Loose] = rows
+        blob = _encode([(row[0], row[4], row[6]) for row in loose])
         end = rows[-1]
         told = (rows[0][0], *spot, end[4], end[0], len(rows), blob)
         connection.execute(sql.PUT_BUNDLE, told)
@@ -136,7 +173,7 @@ def in_order(
     """The next rows of a turn that stand in bundles: at least so many, if there are."""
     rows: list[Any] = []
     lane, turn = of
-    begin = (after.second, after.seq)
+    begin: Any = (after.second, after.seq)
     ranges = (
         (sql.BUNDLES_OF_SECOND, (*of, *after)),
         (sql.BUNDLES_OF_FIRST, (*of, *after[:2])),
@@ -148,7 +185,7 @@ def in_order(
             members = _decode(blob)
             if is_thinned:
                 members = _standing_there(connection, bundle, members)
-            pending.know(members, bundle)
+            pending.known.know(members, bundle, is_whole=not is_thinned)
             _remember(pending, (lane, turn, first))
             if first == after.first:
                 members = _behind(members, begin)
@@ -215,12 +252,12 @@ class Changes:
 def changes(connection: apsw.Connection, pending: Pending) -> Changes:
     """Of all jobs that change, which are members, and of which bundle."""
     known = pending.known
-    unknown = [seq for seq in pending.moves if seq not in known]
-    unknown += [seq for seq in pending.ends if seq not in known]
+    unknown = known.strangers(pending.moves)
+    unknown |= known.strangers(pending.ends)
     found = where(connection, unknown) if unknown else {}
     told = Changes()
     for seq, move in pending.moves.items():
-        bundle = known.get(seq) or found.get(seq)
+        bundle = _bundle_of(seq, pending, found)
         if not bundle:
             told.moves.append(move)
         elif move[0] == HELD and move[:4] == AMONG_HELD:
@@ -230,8 +267,9 @@ def changes(connection: apsw.Connection, pending: Pending) -> Changes:
             told.left.setdefault(bundle, []).append(seq)
     last = 0
     leaving: list[int] = []
-    for seq in pending.ends:
-        bundle = known.get(seq) or found.get(seq)
+    ends: dict[Any, None] = pending.ends
+    for seq in ends:
+        bundle = _bundle_of(seq, pending, found)
         if not bundle:
             told.ends.append(seq)
             continue
@@ -240,6 +278,12 @@ def changes(connection: apsw.Connection, pending: Pending) -> Changes:
             leaving = told.left.setdefault(bundle, [])
         leaving.append(seq)
     return told
+
+
+def _bundle_of(seq: int, pending: Pending, found: dict[int, int]) -> int:
+    """0 if it has a row of its own."""
+    bundle = pending.known.bundle_of(seq)
+    return bundle if bundle >= 0 else found.get(seq, 0)
 
 
 def leave(
@@ -277,8 +321,8 @@ def leave(
     thinned = [bundle for bundle in left if bundle not in ended]
     gone = [(bundle, seq) for bundle in thinned for seq in left[bundle]]
     connection.executemany(sql.GONE, gone)
-    for seqs in left.values():
-        pending.forget(seqs)
+    for bundle, seqs in left.items():
+        pending.known.leave(bundle, seqs)
 
 
 def stream(connection: apsw.Connection) -> Iterator[Row]:
@@ -342,8 +386,6 @@ def _standing_there(
     return [member for member in members if member[0] not in out]
 
 
-def _behind(members: list[Member], begin: tuple[int, int]) -> list[Member]:
+def _behind(members: list[Member], begin: Any) -> list[Member]:
     """Those that come after a second key and seq; mostly that is all of them."""
-    if not members or (members[0][1], members[0][0]) > begin:
-        return members
-    return [member for member in members if (member[1], member[0]) > begin]
+    return members[bisect_right(members, begin, key=_place_of_member) :]

@@ -19,6 +19,7 @@ from headway.store.sqlite.statements import BODY_INLINE_BYTES
 
 _in_order: Final = itemgetter(1, 2, 3, 4, 0)
 _seq: Final = itemgetter(0)
+_seq_of_move: Final = itemgetter(5)
 
 
 def write(connection: apsw.Connection, batch: Batch) -> None:
@@ -55,7 +56,7 @@ def pend(
     puts = batch.puts
     check(connection, pending, puts, batch.moves, ends)
     if pending.tails and len(puts) >= options.bundle_least:
-        changed = [move[5] for move in batch.moves] + ends
+        changed = [*map(_seq_of_move, batch.moves), *ends]
         ordered = sorted(puts, key=_seq)
         if not changed or max(changed) < ordered[0][0]:
             # Whatever else happens to them in this commit would be pending.
@@ -142,7 +143,7 @@ def _end(connection: apsw.Connection, alone: list[int], pending: Pending) -> Non
         _expect(connection.total_changes() - before, len(alone), "ends")
         if connection.execute(sql.ANY_BODY).get:
             connection.execute(sql.END_BODY, (ends,))
-        pending.forget(alone)
+        pending.known.forget(alone)
     _let_go(connection, pending.ends)
 
 
