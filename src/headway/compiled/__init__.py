@@ -21,6 +21,7 @@ CORE: Final = (
     "durations",
     "entitlement",
     "fairness",
+    "fetched",
     "gate",
     "gauge_book",
     "held",
@@ -58,6 +59,7 @@ CORE: Final = (
 )
 MODULES: Final = (
     *(f"headway.core.{name}" for name in CORE),
+    "headway.runtime.alike",
     "headway.runtime.handing",
     "headway.runtime.journal",
     "headway.runtime.meter",
@@ -77,6 +79,7 @@ MODULES: Final = (
     "headway.server.shapes",
     "headway.sim.scan_board",
     "headway.store.sqlite.bundles",
+    "headway.store.sqlite.known",
     "headway.store.sqlite.pending",
     "headway.store.sqlite.places",
 )

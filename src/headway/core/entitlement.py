@@ -303,9 +303,10 @@ class Ledger:
         if now_ms - self._peak_since_ms > SLOTS_MS:
             self._peak_before, self._peak = self._peak, seen
             self._peak_since_ms = now_ms
-        if seen > self._peak:
-            self._peak = seen
-        return max(self._peak, self._peak_before, 1)
+        self._peak = seen if seen > self._peak else self._peak
+        # No `max`: compiled it makes objects of them, several times for each start.
+        most = self._peak if self._peak > self._peak_before else self._peak_before
+        return most or 1
 
     def saw_danger(self, now_ms: int) -> None:
         """A job starts that has waited past half of its aim."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from headway.core import (
+    fetched,
     intake,
     leases,
     life,
-    memory,
     publishing,
     rulings,
     schedules,
@@ -88,7 +88,7 @@ _HANDLERS: dict[type, Handler] = {
     PutSchedule: schedules.put,
     DropSchedule: schedules.drop,
     Tick: lambda book, command, now_ms: Changed(0),
-    Fetched: memory.take_in,
+    Fetched: fetched.take_in,
 }
 
 
