@@ -79,7 +79,9 @@ MODULES: Final = (
     "headway.server.shapes",
     "headway.sim.scan_board",
     "headway.store.sqlite.bundles",
+    "headway.store.sqlite.bundling",
     "headway.store.sqlite.known",
+    "headway.store.sqlite.merged",
     "headway.store.sqlite.pending",
     "headway.store.sqlite.places",
 )

@@ -65,17 +65,22 @@ class Alike:
     def job(self, seq: int, body: bytes) -> Job:
         """One that was enqueued, and nothing else has become of it."""
         spec: JobSpec | None = None
+        told, said = self._told, self._said
         if body == self._body:
             spec = self._told[0]
         elif self._before is not None and body.startswith(self._before):
             spec = self._like(body, len(self._before))
         if spec is None:
-            self._read(body)
-            spec = self._told[0]
+            told = _decode_body(body)
+            spec = told[0]
+            said = astuple(spec)
+            self._misses += 1
+            if self._body is None or 1 < self._misses <= MISSES_MAX:
+                # One that differs is mostly alone among others that are alike.
+                self._remember(body, told, said)
         else:
             self._misses = 0
-        told = self._told
-        job = Job(seq, spec, told[1], told[7], self._said)
+        job = Job(seq, spec, told[1], told[7], said)
         job.tenant = spec.tenant
         job.slo_ms = told[2]
         job.priority = told[3]
@@ -95,9 +100,10 @@ class Alike:
             return None
         tenant: str | None = None
         if len(body) - end != len(self._rest) or not body.endswith(self._rest):
-            if self._between is None or not body.startswith(self._between, end):
+            between = self._between
+            if between is None or body[end : end + len(between)] != between:
                 return None
-            first, last = _text_at(body, end + len(self._between))
+            first, last = _text_at(body, end + len(between))
             if len(body) - last != len(self._behind) or first < 0:
                 return None
             if not body.endswith(self._behind):
@@ -110,16 +116,15 @@ class Alike:
             force_setattr(spec, "tenant", tenant)
         return spec
 
-    def _read(self, body: bytes) -> None:
-        """Reads all of it, and looks where its payload and its tenant lie."""
+    def _remember(
+        self, body: bytes, told: tuple[Any, ...], said: tuple[Any, ...]
+    ) -> None:
+        """Looks where its payload and its tenant lie, for those that are like it."""
         self._body = body
-        self._told = told = _decode_body(body)
+        self._told = told
+        self._said = said
         spec: JobSpec = told[0]
-        self._said = astuple(spec)
         self._before = self._between = None
-        self._misses += 1
-        if self._misses > MISSES_MAX:
-            return
         before = body[: 4 if body[1] == LONG_MAP else 2]
         before += (_KIND + _encode(spec.kind) if spec.kind else b"") + _PAYLOAD
         begin, end = _bytes_at(body, len(before))

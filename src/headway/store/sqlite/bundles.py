@@ -12,7 +12,7 @@ is read once.
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from operator import itemgetter
 from typing import Any, Final
 
@@ -22,114 +22,19 @@ import msgspec
 from headway.store.errors import Contradiction
 from headway.store.port import HELD, Move, Position, Row
 from headway.store.sqlite import bundle_statements as sql
+from headway.store.sqlite.bundling import Loose
 from headway.store.sqlite.known import Member
 from headway.store.sqlite.pending import Pending, Spot
-from headway.store.sqlite.statements import BEFORE_ALL_TURNS, BODY_INLINE_BYTES
+from headway.store.sqlite.statements import BEFORE_ALL_TURNS
 
-JOBS_MAX: Final = 128
-"""Jobs of one bundle. All of them are read to find one."""
 TAILS_MAX: Final = 10_000
 """Spots with bundles that are remembered."""
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(list[Member]).decode
-_spot: Final = itemgetter(1, 2, 3)
 _place_of_member: Final = itemgetter(1, 0)
 AMONG_HELD: Final = (HELD, b"", 0, 0)
 """Where those stand that are leased or wait."""
-
-
-def split(
-    puts: list[Row], least: int, spots: Collection[Spot] | None = None
-) -> tuple[list[list[Row]], list[Row]]:
-    """What to make bundles of, and the rest. `puts` are in the order of their seqs.
-
-    Only so many or more that follow each other in one turn are worth it; with `spots`,
-    only there.
-    """
-    if _is_one_line(puts):
-        first_row: Any = puts[0]
-        is_wanted = spots is None or _spot(first_row) in spots
-        if len(puts) < least or not is_wanted or first_row[1] < 0 or first_row[0] < 1:
-            return [], puts
-        return [puts[at : at + JOBS_MAX] for at in range(0, len(puts), JOBS_MAX)], []
-    bundles: list[list[Row]] = []
-    rest: list[Row] = []
-    begin = 0
-    while begin < len(puts):
-        seq, lane, turn, first, _, _, _ = puts[begin]
-        end = _end_of_run(puts, begin)
-        run = puts[begin:end]
-        begin = end
-        is_wanted = spots is None or (lane, turn, first) in spots
-        if len(run) < least or not is_wanted or lane < 0 or seq < 1:
-            rest += run
-            continue
-        fit = _in_line(run)
-        if len(fit) < least:
-            rest += run
-            continue
-        if len(fit) < len(run):
-            kept = {row[0] for row in fit}
-            rest += [row for row in run if row[0] not in kept]
-        bundles += [fit[at : at + JOBS_MAX] for at in range(0, len(fit), JOBS_MAX)]
-    return bundles, rest
-
-
-Loose = tuple[Any, ...]
-"""A row where it only passes through: compiled code would take it apart, make numbers of
-its own of what is in it, and put another one together."""
-
-
-def _is_one_line(puts: Sequence[Loose]) -> bool:
-    """Whether all stand in one turn as they came, and are small: mostly they do."""
-    if not puts:
-        return False
-    its_first: int = puts[0][3]
-    latest: int = puts[0][4]
-    its_lane: int = puts[0][1]
-    its_turn: bytes = puts[0][2]
-    for row in puts:
-        lane: int = row[1]
-        turn: bytes = row[2]
-        first: int = row[3]
-        second: int = row[4]
-        body: bytes = row[6]
-        if lane != its_lane or first != its_first or second < latest:
-            return False
-        if row[5] is not None or len(body) > BODY_INLINE_BYTES:
-            return False
-        if turn is not its_turn and turn != its_turn:
-            return False
-        latest = second
-    return True
-
-
-def _end_of_run(puts: Sequence[Loose], begin: int) -> int:
-    """Where those end that stand in the same turn and have the same first key."""
-    first_row = puts[begin]
-    turn: bytes = first_row[2]
-    first: object = first_row[3]
-    lane: object = first_row[1]
-    end = begin + 1
-    while end < len(puts):
-        row = puts[end]
-        if row[2] != turn or row[3] != first or row[1] != lane:
-            break
-        end += 1
-    return end
-
-
-def _in_line(run: Sequence[Loose]) -> list[Any]:
-    """Those that are small and as they came, and stand in the order of their seqs."""
-    fit: list[Loose] = []
-    latest: Any = run[0][4]
-    for row in run:
-        second = row[4]
-        if row[5] is None and second >= latest and len(row[6]) <= BODY_INLINE_BYTES:
-            latest = second
-            fit.append(row)
-    return fit
 
 
 def put(
@@ -171,8 +76,13 @@ def in_order(
     limit: int,
 ) -> list[Row]:
     """The next rows of a turn that stand in bundles: at least so many, if there are."""
-    rows: list[Any] = []
     lane, turn = of
+    left = _left_of_last(pending, (lane, turn, after.first), after)
+    rows = _as_rows(left, (lane, turn, after.first))
+    if left:
+        after = Position(after.first, left[-1][1], left[-1][0])
+        if len(rows) >= limit:
+            return rows
     begin: Any = (after.second, after.seq)
     ranges = (
         (sql.BUNDLES_OF_SECOND, (*of, *after)),
@@ -189,14 +99,32 @@ def in_order(
             _remember(pending, (lane, turn, first))
             if first == after.first:
                 members = _behind(members, begin)
-            rows += [
-                (seq, lane, turn, first, second, None, body)
-                for seq, second, body in members
-            ]
+            rows += _as_rows(members, (lane, turn, first))
             if len(rows) >= limit:
                 cursor.close()
+                pending.ahead = (lane, turn, first), members
                 return rows
     return rows
+
+
+def _as_rows(members: list[Member], spot: tuple[Any, Any, Any]) -> list[Any]:
+    lane, turn, first = spot
+    return [
+        (seq, lane, turn, first, second, None, body) for seq, second, body in members
+    ]
+
+
+def _left_of_last(pending: Pending, spot: Spot, after: Position) -> list[Member]:
+    """What is left of the bundle that was read last, if that is what comes next.
+
+    A read ends within a bundle, mostly, and the next one goes on there.
+    """
+    if pending.ahead is None or pending.ahead[0] != spot:
+        return []
+    members = pending.ahead[1]
+    place = bisect_right(members, (after.second, after.seq), key=_place_of_member)
+    # Before its first there may be others.
+    return members[place:] if place else []
 
 
 def are_there(connection: apsw.Connection) -> bool:

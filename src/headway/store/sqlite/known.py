@@ -62,6 +62,13 @@ class Known:
     def bundle_of(self, seq: int) -> int:
         if self._first <= seq <= self._last:
             return self._first
+        if self._alone:
+            bundle = self._alone.get(seq)
+            if bundle is not None:
+                found: int = bundle
+                return found
+        if not self._firsts:
+            return STRANGER
         place = bisect_right(self._firsts, seq)
         if place:
             first: int = self._firsts[place - 1]
@@ -69,11 +76,12 @@ class Known:
             if seq <= last:
                 self._first, self._last = first, last
                 return first
-        bundle: int = self._alone.get(seq, STRANGER)
-        return bundle
+        return STRANGER
 
     def strangers(self, seqs: Iterable[Any]) -> set[Any]:
         """Those of which nothing is known."""
+        if not self._firsts:
+            return set(seqs).difference(self._alone)
         return {seq for seq in seqs if self.bundle_of(seq) < 0}
 
     def forget(self, seqs: Iterable[Any]) -> None:

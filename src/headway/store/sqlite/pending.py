@@ -13,7 +13,7 @@ import msgspec
 
 from headway.store.errors import Contradiction
 from headway.store.port import HELD, Move, Row
-from headway.store.sqlite.known import Known
+from headway.store.sqlite.known import Known, Member
 from headway.store.sqlite.places import Place, Places
 
 Spot = tuple[int, bytes, int]
@@ -35,6 +35,7 @@ class Pending:
     __slots__ = (
         "_places",
         "_unplaced",
+        "ahead",
         "bytes",
         "ends",
         "has_bundles",
@@ -61,6 +62,8 @@ class Pending:
         """Whether the tables may have any: a turn is read faster where there are none."""
         self.tails: set[Spot] = set()
         """Where there are bundles: whatever comes there will wait, too."""
+        self.ahead: tuple[Spot, list[Member]] | None = None
+        """The bundle that a read ended in, as long as nothing is sorted in."""
         self._unplaced: list[int] = []
         self._places = Places()
         """Where jobs stand, or did; without those of `_unplaced`."""

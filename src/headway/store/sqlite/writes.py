@@ -13,6 +13,7 @@ from headway.store.sqlite import bundle_statements as bundle_sql
 from headway.store.sqlite import bundles
 from headway.store.sqlite import statements as sql
 from headway.store.sqlite.bundles import AMONG_HELD
+from headway.store.sqlite.bundling import split
 from headway.store.sqlite.options import SqliteOptions
 from headway.store.sqlite.pending import Pending, pack
 from headway.store.sqlite.statements import BODY_INLINE_BYTES
@@ -60,7 +61,7 @@ def pend(
         ordered = sorted(puts, key=_seq)
         if not changed or max(changed) < ordered[0][0]:
             # Whatever else happens to them in this commit would be pending.
-            bundled, rest = bundles.split(ordered, options.bundle_least, pending.tails)
+            bundled, rest = split(ordered, options.bundle_least, pending.tails)
             puts = rest + bundles.put(connection, bundled, pending)
     if not (puts or batch.moves or ends):
         return 0, puts
@@ -118,7 +119,7 @@ def sort_in(
     changes = bundles.changes(connection, pending)
     if pending.puts:
         ordered = sorted(pending.puts.values(), key=_seq)
-        bundled, rest = bundles.split(ordered, options.bundle_least)
+        bundled, rest = split(ordered, options.bundle_least)
         rest += bundles.put(connection, bundled, pending)
         _put(connection, sorted(rest, key=_in_order))
     if pending.moves:
