@@ -295,7 +295,7 @@ class Ledger:
             if account.group is account:
                 # Else a cycle, which only the collector would find.
                 account.group = self.nobody
-                self._untouched.one_is_gone(self.accounts)
+                self._untouched.one_is_gone()
 
     def slots(self, now_ms: int) -> int:
         """Worker slots there seem to be: the most that was busy or waiting lately."""
@@ -363,7 +363,7 @@ class Ledger:
     def _refresh(self, now_ms: int) -> None:
         """Averages move on even where nothing happens: the longest untouched first."""
         self._water.update(self.newcomers, now_ms)
-        for account in self._untouched.some(self.accounts):
+        for account in self._untouched.some():
             self._water.update(account, now_ms)
 
     def _prove(self, account: Account, now_ms: int) -> None:
