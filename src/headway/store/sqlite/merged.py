@@ -54,7 +54,13 @@ def turns_of(
         # What the tables say of these is not all, or not true any more.
         others = pending.disturbed(found).union(bundled, names)
         plain: list[Row] = []
-        for name in sorted(others.union(found)) if others else found:
+        if not others:
+            # It is all there is, or as many as are wanted.
+            for heads in found.values():
+                plain += heads
+            pending.read(plain)
+            return rows + plain
+        for name in sorted(others.union(found)):
             if end is not None and name > end:
                 break
             if name in others:

@@ -142,14 +142,17 @@ class Pending:
 
     def standing(self, rows: list[Row]) -> list[Row]:
         """Those of the tables' rows that are right about where the job stands."""
-        if self._stand(map(_seq, rows)):
+        if self._stand(list(map(_seq, rows))):
             return rows
         moves, ends = self.moves, self.ends
         return [row for row in rows if row[0] not in moves and row[0] not in ends]
 
     def disturbed(self, found: dict[bytes, list[Row]]) -> set[bytes]:
         """Turns of whose rows some do not stand there any more."""
-        if self._stand(row[0] for rows in found.values() for row in rows):
+        seqs: list[Any] = []
+        for rows in found.values():
+            seqs += map(_seq, rows)
+        if self._stand(seqs):
             return set()
         moves, ends = self.moves, self.ends
         names: set[bytes] = set()
@@ -206,10 +209,9 @@ class Pending:
             list(self.puts.values()), list(self.moves.values()), list(self.ends)
         )
 
-    def _stand(self, seqs: Iterable[int]) -> bool:
+    def _stand(self, seqs: list[Any]) -> bool:
         """Whether all of them stand where the tables say, as those do that are next."""
-        some = list(seqs)
-        return self.moves.keys().isdisjoint(some) and self.ends.keys().isdisjoint(some)
+        return self.moves.keys().isdisjoint(seqs) and self.ends.keys().isdisjoint(seqs)
 
     def _stands(self, place: Place, lane: int, turn: bytes) -> bool:
         first, second, seq = place
