@@ -15,6 +15,7 @@ from headway.core.partition import Partition
 from headway.core.states import JobState
 from headway.core.turn import Turn
 from headway.runtime import owner, records, recovery, scanning
+from headway.runtime.alike import Alike
 from headway.runtime.forms import Heading
 from headway.runtime.journal import Journal
 from headway.runtime.records import encode, unpack_chapter, unpack_heading, unpack_job
@@ -315,5 +316,9 @@ def mixes_payloads_up(patch: pytest.MonkeyPatch) -> None:
             job.spec = msgspec.structs.replace(job.spec, payload=b"?")
         return job
 
+    def alike(self: Alike, seq: int, body: bytes) -> Job:
+        return read(seq, body, None)
+
     for module in (records, recovery, scanning):
         patch.setattr(module, "unpack_job", read)
+    patch.setattr(Alike, "job", alike)

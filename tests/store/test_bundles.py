@@ -7,7 +7,7 @@ import pytest
 
 from headway.store.errors import Contradiction
 from headway.store.port import HELD, START, Position, Row
-from headway.store.sqlite import bundles, schema
+from headway.store.sqlite import bundling, schema
 from headway.store.sqlite.options import SqliteOptions
 from headway.store.sqlite.pending import pack
 from headway.store.sqlite.snapshot import Snapshot
@@ -96,7 +96,7 @@ def test_too_few_too_large_and_those_out_of_line_are_rows(
 
 
 def test_many_are_several_bundles(path: Path, owner: Owner) -> None:
-    most = bundles.JOBS_MAX
+    most = bundling.JOBS_MAX
     owner.put(*run(1, 2 * most + 5))
     sort_in(owner)
     ends = [
@@ -324,3 +324,42 @@ def test_a_file_from_before_bundles_is_checked_and_goes_on(path: Path) -> None:
     assert everybody(owner) == [2, 3, 4, 5, 6]
     owner.store.close()
     assert problems(path) == []
+
+
+def test_a_read_that_goes_on_within_a_bundle_knows_what_has_become_of_it(
+    owner: Owner,
+) -> None:
+    owner.put(*run(1, 12))
+    sort_in(owner)
+    assert seqs(owner.store.rows(0, b"t", START, 5)) == [1, 2, 3, 4, 5]
+    owner.commit(batch(ends=[6], moves=[(0, b"u", 0, 0, None, 7)]))
+    assert seqs(owner.store.rows(0, b"t", Position(0, 0, 5), 3)) == [8, 9, 10]
+    sort_in(owner)
+    assert seqs(owner.store.rows(0, b"t", Position(0, 0, 5), 3)) == [8, 9, 10]
+    owner.commit(batch(ends=[9, 11]))
+    sort_in(owner)
+    assert seqs(owner.store.rows(0, b"t", Position(0, 0, 8), 9)) == [10, 12]
+
+
+def test_a_read_that_goes_on_elsewhere_begins_anew(owner: Owner) -> None:
+    owner.put(*run(1, 8, second=3), *run(9, 16, turn=b"u", second=3))
+    sort_in(owner)
+    assert seqs(owner.store.rows(0, b"t", START, 5)) == [1, 2, 3, 4, 5]
+    assert seqs(owner.store.rows(0, b"u", Position(0, 3, 9), 2)) == [10, 11]
+    assert seqs(owner.store.rows(0, b"t", Position(0, 3, 2), 2)) == [3, 4]
+    assert seqs(owner.store.rows(0, b"t", Position(0, 0, 0), 2)) == [1, 2]
+    assert seqs(owner.store.rows(0, b"t", Position(0, 3, 6), 9)) == [7, 8]
+    owner.put(job(17, second=3), *run(18, 24, second=4))
+    assert seqs(owner.store.rows(0, b"t", Position(0, 3, 7), 4)) == [8, 17, 18, 19]
+
+
+def test_what_comes_to_stand_before_a_bundle_that_was_read_is_read_first(
+    owner: Owner,
+) -> None:
+    owner.put(*run(1, 8, second=5))
+    sort_in(owner)
+    assert seqs(owner.store.rows(0, b"t", START, 2)) == [1, 2]
+    owner.put(*run(9, 14, second=4))
+    sort_in(owner)
+    assert seqs(owner.store.rows(0, b"t", START, 8)) == [*range(9, 15), 1, 2]
+    assert seqs(owner.store.rows(0, b"t", Position(0, 5, 2), 2)) == [3, 4]

@@ -22,6 +22,7 @@ CORE: Final = (
     "durations",
     "entitlement",
     "fairness",
+    "fetched",
     "gate",
     "gauge_book",
     "held",
@@ -61,6 +62,7 @@ CORE: Final = (
 )
 MODULES: Final = (
     *(f"headway.core.{name}" for name in CORE),
+    "headway.runtime.alike",
     "headway.runtime.handing",
     "headway.runtime.journal",
     "headway.runtime.meter",
@@ -80,6 +82,9 @@ MODULES: Final = (
     "headway.server.shapes",
     "headway.sim.scan_board",
     "headway.store.sqlite.bundles",
+    "headway.store.sqlite.bundling",
+    "headway.store.sqlite.known",
+    "headway.store.sqlite.merged",
     "headway.store.sqlite.pending",
     "headway.store.sqlite.places",
 )

@@ -295,7 +295,7 @@ class Ledger:
             if account.group is account:
                 # Else a cycle, which only the collector would find.
                 account.group = self.nobody
-                self._untouched.one_is_gone(self.accounts)
+                self._untouched.one_is_gone()
 
     def slots(self, now_ms: int) -> int:
         """Worker slots there seem to be: the most that was busy or waiting lately."""
@@ -303,9 +303,10 @@ class Ledger:
         if now_ms - self._peak_since_ms > SLOTS_MS:
             self._peak_before, self._peak = self._peak, seen
             self._peak_since_ms = now_ms
-        if seen > self._peak:
-            self._peak = seen
-        return max(self._peak, self._peak_before, 1)
+        self._peak = seen if seen > self._peak else self._peak
+        # No `max`: compiled it makes objects of them, several times for each start.
+        most = self._peak if self._peak > self._peak_before else self._peak_before
+        return most or 1
 
     def saw_danger(self, now_ms: int) -> None:
         """A job starts that has waited past half of its aim."""
@@ -362,7 +363,7 @@ class Ledger:
     def _refresh(self, now_ms: int) -> None:
         """Averages move on even where nothing happens: the longest untouched first."""
         self._water.update(self.newcomers, now_ms)
-        for account in self._untouched.some(self.accounts):
+        for account in self._untouched.some():
             self._water.update(account, now_ms)
 
     def _prove(self, account: Account, now_ms: int) -> None:

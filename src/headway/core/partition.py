@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from headway.core import (
     ahead,
+    fetched,
     intake,
     leases,
     life,
-    memory,
     publishing,
     rulings,
     schedules,
@@ -89,7 +89,7 @@ _HANDLERS: dict[type, Handler] = {
     PutSchedule: schedules.put,
     DropSchedule: schedules.drop,
     Tick: lambda book, command, now_ms: Changed(0),
-    Fetched: memory.take_in,
+    Fetched: fetched.take_in,
 }
 
 

@@ -7,8 +7,8 @@ A queue with a floor goes before all of them when its share of starts falls belo
 """
 
 from collections import OrderedDict
-from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Protocol
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headway.core import defaults
 from headway.core.lane import LaneTier
@@ -54,8 +54,17 @@ class Board:
     def post_due(self, lane: LaneTier) -> None:
         if self.waiters:
             self._stirred[self] = None
-        heap = self._due[lane.tier]
-        heappush(heap, (lane.lane.slo_ms, lane.rank, lane.number, lane))
+        heap: list[Any] = self._due[lane.tier]
+        first: tuple[Any, ...] = heap[0] if heap else ()
+        entry = (lane.lane.slo_ms, lane.rank, lane.number, lane)
+        if first and first[3] is lane:
+            # It was first, and its clock has moved: so it is with each start.
+            if len(heap) == 1:
+                heap[0] = entry
+            else:
+                heapreplace(heap, entry)
+            return
+        heappush(heap, entry)
         if len(heap) > 64 and len(heap) > 4 * self.lanes:
             kept = {entry[2]: entry for entry in heap if entry[3].rank == entry[1]}
             heap[:] = kept.values()

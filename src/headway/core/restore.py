@@ -58,11 +58,11 @@ def held_so_far(queue: Queue, job: Job, now_ms: int) -> int:
     """
     if job.credit_ms:
         return job.credit_ms
-    gate, config = queue.gate, queue.rules.config
+    gate, rules = queue.gate, queue.rules
     if (
-        not (gate.holds or gate.held_ms or queue.rules.tenants)
-        and config.windows is None
-        and job.spec.windows is None
+        not (gate.holds or gate.held_ms or rules.tenants)
+        and rules.windows is None
+        and job.windows is None
     ):
         # Nothing here was ever held.
         return max(-job.shift_ms, 0)

@@ -28,20 +28,20 @@ class Untouched:
     def add(self, account: "Account") -> None:
         self._line.append(account)
 
-    def some(self, accounts: "dict[str, Account]") -> "list[Account]":
+    def some(self) -> "list[Account]":
         """The first of them, who are the last from now on."""
         found: list[Account] = []
         line = self._line
         for _ in range(min(AT_ONCE, len(line))):
             account = line.popleft()
-            if accounts.get(account.name) is account:
+            if account.group is account:
                 found.append(account)
             else:
                 self._gone -= 1
         line.extend(found)
         return found
 
-    def one_is_gone(self, accounts: "dict[str, Account]") -> None:
+    def one_is_gone(self) -> None:
         """One of the line is not among the accounts any more.
 
         Tenants may come and go faster than the line moves: those that are no more leave
@@ -49,6 +49,5 @@ class Untouched:
         """
         self._gone += 1
         if self._gone > GONE_MIN and 2 * self._gone > len(self._line):
-            left = [x for x in self._line if accounts.get(x.name) is x]
-            self._line = deque(left)
+            self._line = deque([x for x in self._line if x.group is x])
             self._gone = 0

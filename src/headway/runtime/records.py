@@ -1,11 +1,13 @@
 """Jobs and history as bytes: what a store keeps, and back."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
 
 from headway.core.job import Job
 from headway.core.states import READY, SCHEDULED, JobState
+from headway.runtime.alike import Alike
 from headway.runtime.forms import Body, Change, Chapter, Heading
 from headway.store.port import Row
 
@@ -68,8 +70,16 @@ def pack_change(job: Job, shift_ms: int = 0) -> bytes:
 
 
 def unpack_rows(rows: list[Row]) -> list[Job]:
-    """Jobs as a store tells of them."""
-    return [unpack_job(row[0], row[6], row[5]) for row in rows]
+    """Jobs as a store tells of them, in its order."""
+    alike = Alike()
+    jobs: list[Job] = []
+    loose: Sequence[tuple[Any, ...]] = rows
+    for row in loose:
+        if row[5] is None:
+            jobs.append(alike.job(row[0], row[6]))
+        else:
+            jobs.append(unpack_job(row[0], row[6], row[5]))
+    return jobs
 
 
 def unpack_job(seq: int, body_blob: bytes, change_blob: bytes | None) -> Job:

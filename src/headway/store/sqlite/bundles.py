@@ -11,7 +11,9 @@ is read once.
 """
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Collection, Iterator
+from operator import itemgetter
 from typing import Any, Final
 
 import apsw
@@ -20,80 +22,19 @@ import msgspec
 from headway.store.errors import Contradiction
 from headway.store.port import HELD, Move, Position, Row
 from headway.store.sqlite import bundle_statements as sql
-from headway.store.sqlite.pending import Member, Pending, Spot
-from headway.store.sqlite.statements import BEFORE_ALL_TURNS, BODY_INLINE_BYTES
+from headway.store.sqlite.bundling import Loose
+from headway.store.sqlite.known import Member
+from headway.store.sqlite.pending import Pending, Spot
+from headway.store.sqlite.statements import BEFORE_ALL_TURNS
 
-JOBS_MAX: Final = 128
-"""Jobs of one bundle. All of them are read to find one."""
 TAILS_MAX: Final = 10_000
 """Spots with bundles that are remembered."""
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(list[Member]).decode
+_place_of_member: Final = itemgetter(1, 0)
 AMONG_HELD: Final = (HELD, b"", 0, 0)
 """Where those stand that are leased or wait."""
-
-
-def split(
-    puts: list[Row], least: int, spots: Collection[Spot] | None = None
-) -> tuple[list[list[Row]], list[Row]]:
-    """What to make bundles of, and the rest. `puts` are in the order of their seqs.
-
-    Only so many or more that follow each other in one turn are worth it; with `spots`,
-    only there.
-    """
-    bundles: list[list[Row]] = []
-    rest: list[Row] = []
-    begin = 0
-    while begin < len(puts):
-        seq, lane, turn, first, _, _, _ = puts[begin]
-        end = _end_of_run(puts, begin)
-        run = puts[begin:end]
-        begin = end
-        is_wanted = spots is None or (lane, turn, first) in spots
-        if len(run) < least or not is_wanted or lane < 0 or seq < 1:
-            rest += run
-            continue
-        fit = _in_line(run)
-        if len(fit) < least:
-            rest += run
-            continue
-        if len(fit) < len(run):
-            kept = {row[0] for row in fit}
-            rest += [row for row in run if row[0] not in kept]
-        bundles += [fit[at : at + JOBS_MAX] for at in range(0, len(fit), JOBS_MAX)]
-    return bundles, rest
-
-
-# Rows are Any where they only pass through: compiled code would take each tuple apart,
-# make numbers of its own of what is in it, and put another one together.
-
-
-def _end_of_run(puts: list[Any], begin: int) -> int:
-    """Where those end that stand in the same turn and have the same first key."""
-    first_row = puts[begin]
-    turn: bytes = first_row[2]
-    first: object = first_row[3]
-    lane: object = first_row[1]
-    end = begin + 1
-    while end < len(puts):
-        row = puts[end]
-        if row[2] != turn or row[3] != first or row[1] != lane:
-            break
-        end += 1
-    return end
-
-
-def _in_line(run: list[Any]) -> list[Any]:
-    """Those that are small and as they came, and stand in the order of their seqs."""
-    fit: list[Any] = []
-    latest: Any = run[0][4]
-    for row in run:
-        second = row[4]
-        if row[5] is None and second >= latest and len(row[6]) <= BODY_INLINE_BYTES:
-            latest = second
-            fit.append(row)
-    return fit
 
 
 def put(
@@ -111,7 +52,8 @@ def put(
         if rows[0][0] <= last or (tail is not None and rows[0][4] < tail):
             over += rows
             continue
-        blob = _encode([(row[0], row[4], row[6]) for row in rows])
+        loose: list[Loose] = rows
+        blob = _encode([(row[0], row[4], row[6]) for row in loose])
         end = rows[-1]
         told = (rows[0][0], *spot, end[4], end[0], len(rows), blob)
         connection.execute(sql.PUT_BUNDLE, told)
@@ -134,9 +76,14 @@ def in_order(
     limit: int,
 ) -> list[Row]:
     """The next rows of a turn that stand in bundles: at least so many, if there are."""
-    rows: list[Any] = []
     lane, turn = of
-    begin = (after.second, after.seq)
+    left = _left_of_last(pending, (lane, turn, after.first), after)
+    rows = _as_rows(left, (lane, turn, after.first))
+    if left:
+        after = Position(after.first, left[-1][1], left[-1][0])
+        if len(rows) >= limit:
+            return rows
+    begin: Any = (after.second, after.seq)
     ranges = (
         (sql.BUNDLES_OF_SECOND, (*of, *after)),
         (sql.BUNDLES_OF_FIRST, (*of, *after[:2])),
@@ -148,18 +95,36 @@ def in_order(
             members = _decode(blob)
             if is_thinned:
                 members = _standing_there(connection, bundle, members)
-            pending.know(members, bundle)
+            pending.known.know(members, bundle, is_whole=not is_thinned)
             _remember(pending, (lane, turn, first))
             if first == after.first:
                 members = _behind(members, begin)
-            rows += [
-                (seq, lane, turn, first, second, None, body)
-                for seq, second, body in members
-            ]
+            rows += _as_rows(members, (lane, turn, first))
             if len(rows) >= limit:
                 cursor.close()
+                pending.ahead = (lane, turn, first), members
                 return rows
     return rows
+
+
+def _as_rows(members: list[Member], spot: tuple[Any, Any, Any]) -> list[Any]:
+    lane, turn, first = spot
+    return [
+        (seq, lane, turn, first, second, None, body) for seq, second, body in members
+    ]
+
+
+def _left_of_last(pending: Pending, spot: Spot, after: Position) -> list[Member]:
+    """What is left of the bundle that was read last, if that is what comes next.
+
+    A read ends within a bundle, mostly, and the next one goes on there.
+    """
+    if pending.ahead is None or pending.ahead[0] != spot:
+        return []
+    members = pending.ahead[1]
+    place = bisect_right(members, (after.second, after.seq), key=_place_of_member)
+    # Before its first there may be others.
+    return members[place:] if place else []
 
 
 def are_there(connection: apsw.Connection) -> bool:
@@ -215,12 +180,12 @@ class Changes:
 def changes(connection: apsw.Connection, pending: Pending) -> Changes:
     """Of all jobs that change, which are members, and of which bundle."""
     known = pending.known
-    unknown = [seq for seq in pending.moves if seq not in known]
-    unknown += [seq for seq in pending.ends if seq not in known]
+    unknown = known.strangers(pending.moves)
+    unknown |= known.strangers(pending.ends)
     found = where(connection, unknown) if unknown else {}
     told = Changes()
     for seq, move in pending.moves.items():
-        bundle = known.get(seq) or found.get(seq)
+        bundle = _bundle_of(seq, pending, found)
         if not bundle:
             told.moves.append(move)
         elif move[0] == HELD and move[:4] == AMONG_HELD:
@@ -230,8 +195,9 @@ def changes(connection: apsw.Connection, pending: Pending) -> Changes:
             told.left.setdefault(bundle, []).append(seq)
     last = 0
     leaving: list[int] = []
-    for seq in pending.ends:
-        bundle = known.get(seq) or found.get(seq)
+    ends: dict[Any, None] = pending.ends
+    for seq in ends:
+        bundle = _bundle_of(seq, pending, found)
         if not bundle:
             told.ends.append(seq)
             continue
@@ -240,6 +206,12 @@ def changes(connection: apsw.Connection, pending: Pending) -> Changes:
             leaving = told.left.setdefault(bundle, [])
         leaving.append(seq)
     return told
+
+
+def _bundle_of(seq: int, pending: Pending, found: dict[int, int]) -> int:
+    """0 if it has a row of its own."""
+    bundle = pending.known.bundle_of(seq)
+    return bundle if bundle >= 0 else found.get(seq, 0)
 
 
 def leave(
@@ -277,8 +249,8 @@ def leave(
     thinned = [bundle for bundle in left if bundle not in ended]
     gone = [(bundle, seq) for bundle in thinned for seq in left[bundle]]
     connection.executemany(sql.GONE, gone)
-    for seqs in left.values():
-        pending.forget(seqs)
+    for bundle, seqs in left.items():
+        pending.known.leave(bundle, seqs)
 
 
 def stream(connection: apsw.Connection) -> Iterator[Row]:
@@ -342,8 +314,6 @@ def _standing_there(
     return [member for member in members if member[0] not in out]
 
 
-def _behind(members: list[Member], begin: tuple[int, int]) -> list[Member]:
+def _behind(members: list[Member], begin: Any) -> list[Member]:
     """Those that come after a second key and seq; mostly that is all of them."""
-    if not members or (members[0][1], members[0][0]) > begin:
-        return members
-    return [member for member in members if (member[1], member[0]) > begin]
+    return members[bisect_right(members, begin, key=_place_of_member) :]

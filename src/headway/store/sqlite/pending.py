@@ -6,25 +6,25 @@ held here, too: of each job what has become of it in all.
 """
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
 
 from headway.store.errors import Contradiction
 from headway.store.port import HELD, Move, Row
+from headway.store.sqlite.known import Known, Member
 from headway.store.sqlite.places import Place, Places
 
 Spot = tuple[int, bytes, int]
 """Where bundles stand one behind the other: lane, turn and first key."""
-Member = tuple[Any, Any, bytes]
-"""A job of a bundle: seq, second key, what it was enqueued as. Compiled code would make
-numbers of its own of the first two, and then objects again."""
 Written = tuple[Sequence[Row], Sequence[Move], Sequence[int]]
 
 UNPLACED: Final = 1_024
 """Jobs that have come and need no place before those are left out that have gone."""
-KNOWN_MAX: Final = 100_000
-"""Jobs of the tables that are remembered to be there."""
+_seq: Final = itemgetter(0)
+_lane_of_move: Final = itemgetter(0)
+_seq_of_move: Final = itemgetter(5)
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(tuple[list[Row], list[Move], list[int]]).decode
 
@@ -35,6 +35,7 @@ class Pending:
     __slots__ = (
         "_places",
         "_unplaced",
+        "ahead",
         "bytes",
         "ends",
         "has_bundles",
@@ -56,13 +57,13 @@ class Pending:
         """The last commit that is in here."""
         self.bytes = 0
         """What all these commits have written."""
-        self.known: dict[int, int] = {}
-        """Jobs that were read from the tables, and are there until they are over; with
-        the bundle that they are in, or 0."""
+        self.known = Known()
         self.has_bundles = True
         """Whether the tables may have any: a turn is read faster where there are none."""
         self.tails: set[Spot] = set()
         """Where there are bundles: whatever comes there will wait, too."""
+        self.ahead: tuple[Spot, list[Member]] | None = None
+        """The bundle that a read ended in, as long as nothing is sorted in."""
         self._unplaced: list[int] = []
         self._places = Places()
         """Where jobs stand, or did; without those of `_unplaced`."""
@@ -74,24 +75,31 @@ class Pending:
         self, puts: Sequence[Row], moves: Sequence[Move], ends: Iterable[int]
     ) -> None:
         """In the order in which things happen to a job: put, moved, ended."""
-        mine = self.puts
-        for row in puts:
-            mine[row[0]] = row
-        for move in moves:
-            lane, turn, first, second, change, seq = move
+        # Seqs as the objects that they are: compiled code that takes a row apart makes
+        # numbers of its own of all that is in it, and objects again for dictionaries.
+        mine, moved, over = self.puts, self.moves, self.ends
+        mine.update(zip(map(_seq, puts), puts, strict=True))
+        some: Sequence[tuple[Any, ...]] = moves
+        for move in some:
+            seq = move[5]
             known = mine.get(seq)
             if known is None:
-                self.moves[seq] = move
+                moved[seq] = move
             else:
-                mine[seq] = (seq, lane, turn, first, second, change, known[6])
-        for seq in ends:
-            if mine.pop(seq, None) is None:
-                self.moves.pop(seq, None)
-                self.ends[seq] = None
+                mine[seq] = _moved(known, move)
+        gone: Iterable[Any] = ends
+        for seq in gone:
+            if seq in mine:
+                del mine[seq]
+                continue
+            if seq in moved:
+                del moved[seq]
+            over[seq] = None
         # Numbers alone: what a commit has written need not be kept for this, and the
         # collector of cycles would walk it again and again.
-        self._unplaced += [row[0] for row in puts if row[1] != HELD]
-        self._unplaced += [move[5] for move in moves if move[0] != HELD]
+        self._unplaced += map(_seq, puts)
+        if list(map(_lane_of_move, moves)).count(HELD) < len(moves):
+            self._unplaced += [move[5] for move in some if move[0] != HELD]
         if len(self._unplaced) > 2 * len(self) + UNPLACED:
             still = dict.fromkeys(self._unplaced)
             self._unplaced = [seq for seq in still if seq in mine or seq in self.moves]
@@ -103,43 +111,26 @@ class Pending:
 
         Raises Contradiction where what is known here is enough to tell.
         """
-        # One by one: what is pending may be much more than what is asked for, and
-        # differences of sets and keys walk through all of it.
-        mine, moved, over = self.puts, self.moves, self.ends
-        new = {row[0] for row in puts}
-        if len(new) < len(puts) or any(seq in mine or seq in moved for seq in new):
+        # One after the other: what is pending may be much more than what is asked for,
+        # and differences with more than one thing walk through all of it.
+        mine, moved = self.puts, self.moves
+        new = set(map(_seq, puts))
+        if len(new) < len(puts) or not (
+            mine.keys().isdisjoint(new) and moved.keys().isdisjoint(new)
+        ):
             raise Contradiction("a job is put that is there already")
         changed = set(ends)
         if len(changed) < len(ends):
             raise Contradiction("a job ends twice")
-        changed.update([move[5] for move in moves])
-        known = {
-            seq
-            for seq in changed
-            if seq not in mine and seq not in moved and seq not in new
-        }
-        if any(seq in over for seq in known):
+        changed.update(map(_seq_of_move, moves))
+        there = changed.difference(mine).difference(moved).difference(new)
+        if not self.ends.keys().isdisjoint(there):
             raise Contradiction("a job changes that is over")
-        read = self.known
-        return new, {seq for seq in known if seq not in read}
+        return new, self.known.strangers(there)
 
     def read(self, rows: Sequence[Row]) -> None:
         """The tables have these jobs: nobody need ask them once more."""
-        self._make_room(len(rows))
-        self.known.update(dict.fromkeys([row[0] for row in rows], 0))
-
-    def know(self, members: Sequence[Member], bundle: int) -> None:
-        """The tables have these jobs, in a bundle."""
-        self._make_room(len(members))
-        known = self.known
-        for member in members:
-            known[member[0]] = bundle
-
-    def forget(self, seqs: Iterable[int]) -> None:
-        """Whoever wants to know where these are must look."""
-        known = self.known
-        for seq in seqs:
-            known.pop(seq, None)
+        self.known.read(list(map(_seq, rows)))
 
     def now(self, row: Row) -> Row | None:
         """What has become of a job that the tables tell of; None if it is over."""
@@ -151,11 +142,18 @@ class Pending:
 
     def standing(self, rows: list[Row]) -> list[Row]:
         """Those of the tables' rows that are right about where the job stands."""
+        if self._stand(list(map(_seq, rows))):
+            return rows
         moves, ends = self.moves, self.ends
         return [row for row in rows if row[0] not in moves and row[0] not in ends]
 
     def disturbed(self, found: dict[bytes, list[Row]]) -> set[bytes]:
         """Turns of whose rows some do not stand there any more."""
+        seqs: list[Any] = []
+        for rows in found.values():
+            seqs += map(_seq, rows)
+        if self._stand(seqs):
+            return set()
         moves, ends = self.moves, self.ends
         names: set[bytes] = set()
         for name, rows in found.items():
@@ -211,9 +209,9 @@ class Pending:
             list(self.puts.values()), list(self.moves.values()), list(self.ends)
         )
 
-    def _make_room(self, more: int) -> None:
-        if len(self.known) + more > KNOWN_MAX:
-            self.known.clear()
+    def _stand(self, seqs: list[Any]) -> bool:
+        """Whether all of them stand where the tables say, as those do that are next."""
+        return self.moves.keys().isdisjoint(seqs) and self.ends.keys().isdisjoint(seqs)
 
     def _stands(self, place: Place, lane: int, turn: bytes) -> bool:
         first, second, seq = place
@@ -252,6 +250,12 @@ class Pending:
         move = self.moves.get(seq)
         if move is not None and move[0] != HELD:
             self._places.add((move[0], move[1]), (move[2], move[3], seq))
+
+
+def _moved(row: Row, move: Move) -> Row:
+    """A new job that stands elsewhere by now, or has changed."""
+    lane, turn, first, second, change, seq = move
+    return seq, lane, turn, first, second, change, row[6]
 
 
 def pack(puts: Sequence[Row], moves: Sequence[Move], ends: Sequence[int]) -> bytes:

@@ -13,12 +13,14 @@ from headway.store.sqlite import bundle_statements as bundle_sql
 from headway.store.sqlite import bundles
 from headway.store.sqlite import statements as sql
 from headway.store.sqlite.bundles import AMONG_HELD
+from headway.store.sqlite.bundling import split
 from headway.store.sqlite.options import SqliteOptions
 from headway.store.sqlite.pending import Pending, pack
 from headway.store.sqlite.statements import BODY_INLINE_BYTES
 
 _in_order: Final = itemgetter(1, 2, 3, 4, 0)
 _seq: Final = itemgetter(0)
+_seq_of_move: Final = itemgetter(5)
 
 
 def write(connection: apsw.Connection, batch: Batch) -> None:
@@ -55,11 +57,11 @@ def pend(
     puts = batch.puts
     check(connection, pending, puts, batch.moves, ends)
     if pending.tails and len(puts) >= options.bundle_least:
-        changed = [move[5] for move in batch.moves] + ends
+        changed = [*map(_seq_of_move, batch.moves), *ends]
         ordered = sorted(puts, key=_seq)
         if not changed or max(changed) < ordered[0][0]:
             # Whatever else happens to them in this commit would be pending.
-            bundled, rest = bundles.split(ordered, options.bundle_least, pending.tails)
+            bundled, rest = split(ordered, options.bundle_least, pending.tails)
             puts = rest + bundles.put(connection, bundled, pending)
     if not (puts or batch.moves or ends):
         return 0, puts
@@ -117,7 +119,7 @@ def sort_in(
     changes = bundles.changes(connection, pending)
     if pending.puts:
         ordered = sorted(pending.puts.values(), key=_seq)
-        bundled, rest = bundles.split(ordered, options.bundle_least)
+        bundled, rest = split(ordered, options.bundle_least)
         rest += bundles.put(connection, bundled, pending)
         _put(connection, sorted(rest, key=_in_order))
     if pending.moves:
@@ -142,7 +144,7 @@ def _end(connection: apsw.Connection, alone: list[int], pending: Pending) -> Non
         _expect(connection.total_changes() - before, len(alone), "ends")
         if connection.execute(sql.ANY_BODY).get:
             connection.execute(sql.END_BODY, (ends,))
-        pending.forget(alone)
+        pending.known.forget(alone)
     _let_go(connection, pending.ends)
 
 
