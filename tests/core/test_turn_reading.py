@@ -31,8 +31,9 @@ def test_what_came_while_the_store_was_read_takes_its_place() -> None:
     seqs += machine.put("q", JobSpec())
     seqs += machine.put("q", JobSpec())
     assert turn.beyond is not None
-    read_to(turn, turn.beyond[0][:3])
-    assert [row[2] for row in turn.beyond or ()] == seqs[2:]
+    first = turn.beyond[0]
+    read_to(turn, (first.first_key, first.second_key, first.seq))
+    assert [job.seq for job in turn.beyond or ()] == seqs[2:]
     read_to(turn, None)
     assert not turn.beyond
     assert turn.count == 3

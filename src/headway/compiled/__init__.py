@@ -20,6 +20,7 @@ CORE: Final = (
     "delivery",
     "dispatch",
     "durations",
+    "empties",
     "entitlement",
     "fairness",
     "fetched",

@@ -153,9 +153,9 @@ def _take_group(
 
 def _read_to(book: Book, turn: Turn, cut: Position | None) -> None:
     """What came to the far end of a turn may be near now, and needs its timer."""
-    for row in read_to(turn, cut):
-        if row[3].turn is turn:
-            book.arm(row[3])
+    for job in read_to(turn, cut):
+        if job.turn is turn:
+            book.arm(job)
 
 
 def _place(

@@ -113,8 +113,7 @@ def _drop_beyond(book: Book, turn: Turn, now_ms: int) -> None:
         # Spelled out: where a backlog grows, this runs for every job that is enqueued.
         jobs = book.jobs
         gone = want = 0
-        for row in beyond:
-            job = row[3]
+        for job in beyond:
             if job.turn is turn:
                 gone += 1
                 want += job.want
@@ -148,9 +147,10 @@ def _drop(book: Book, turn: Turn, now_ms: int) -> None:
         return
     if lane.cold is None:
         lane.cold = Cold(lane)
-    for row in (*rows_of(turn), *(turn.late or ()), *(turn.beyond or ())):
-        if row[3].turn is turn:
-            _forget(book, row[3], now_ms)
+    rows = [*rows_of(turn), *(turn.late or ())]
+    for job in [*(row[3] for row in rows), *(turn.beyond or ())]:
+        if job.turn is turn:
+            _forget(book, job, now_ms)
     keep_rows(turn, [])
     turn.beyond = None
     turn.cut = NOTHING_READ

@@ -1,11 +1,11 @@
 """One queue at work: its lanes, and where in them a job belongs."""
 
-from collections import OrderedDict
 from typing import Any, Final
 
 from headway.core import defaults
 from headway.core.commands import Fact, FactKind
 from headway.core.config import QueueConfig
+from headway.core.empties import Empties
 from headway.core.entitlement import Ledger
 from headway.core.errors import TooManySlos
 from headway.core.fairness import (
@@ -33,6 +33,9 @@ from headway.core.usage import UseBook
 
 EMPTIES: Final = 1_024
 """Empty turns kept in a queue before the oldest are dropped..."""
+EMPTIES_READ: Final = 256
+"""...and fewer where turns are read in rounds, as each comes back but once in a round:
+they go while they are still in the processor's cache..."""
 EMPTIES_MAX: Final = 65_536
 """...even where their tenant's clock is ahead: it forgives no more than its last start."""
 UNLOOKED_MAX: Final = 63
@@ -115,7 +118,7 @@ class Queue:
         """Worker slots held by jobs that count against the queue's share of them."""
         self.levels: dict[str, int] = {}
         self.level_base = 0
-        self._empties: OrderedDict[Turn, None] = OrderedDict()
+        self._empties = Empties()
         self._unlooked = 0
         """Turns that may empty until the oldest are looked at again..."""
         self._unlooked_next = 0
@@ -226,25 +229,22 @@ class Queue:
         """Empty turns go in the order in which they emptied, two for one."""
         empties = self._empties
         if not turn.is_emptied:
-            turn.is_emptied = True
-            empties[turn] = None
-        if len(empties) <= EMPTIES:
+            empties.add(turn)
+        most = EMPTIES if turn.strand.lane.cold is None else EMPTIES_READ
+        if empties.size <= most:
             return
-        if self._unlooked > 0 and len(empties) < EMPTIES_MAX:
+        if self._unlooked > 0 and empties.size < EMPTIES_MAX:
             # Each look is at memory that nothing else touches.
             self._unlooked -= 1
             return
         for _ in range(2):
-            if len(empties) <= EMPTIES:
+            if empties.size <= most:
                 return
-            oldest, _ = empties.popitem(last=False)
-            oldest.is_emptied = False
-            self._collect(oldest)
+            self._collect(empties.pop())
 
     def keep_turn(self, turn: Turn) -> None:
         """It is empty no more: nobody need look at it again, where memory is cold."""
-        turn.is_emptied = False
-        del self._empties[turn]
+        self._empties.drop(turn)
 
     def most_urgent(self) -> LaneTier | None:
         """Of its lanes that have something to start, the one to go first."""
@@ -343,15 +343,14 @@ class Queue:
         strand = turn.strand
         lane = strand.lane
         tenancy = turn.tenancy
-        is_ahead = _is_ahead(tenancy, lane) and len(self._empties) < EMPTIES_MAX
+        is_ahead = _is_ahead(tenancy, lane) and self._empties.size < EMPTIES_MAX
         if is_ahead:
             self._unlooked = self._unlooked_next
             self._unlooked_next = min(UNLOOKED_MAX, 2 * self._unlooked + 1)
         else:
             self._unlooked_next = 0
         if tenancy.leased or is_ahead or turn.parked_on is not None:
-            turn.is_emptied = True
-            self._empties[turn] = None
+            self._empties.add(turn)
             return
         name = tenancy.name
         if strand.turn_of(name) is not turn:

@@ -25,17 +25,17 @@ class Bucket(Generic[K]):
     a million timers, what is looked for is in no cache.
     """
 
-    __slots__ = ("count", "few", "keys", "times", "used")
+    __slots__ = ("begin", "count", "few", "keys", "times")
 
     def __init__(self) -> None:
         self.keys: list[K | None] = []
         self.times: list[Any] = []
+        self.begin = 0
+        """The place of the first of them..."""
         self.count = 0
-        """Keys that are left."""
+        """...and how many keys are left."""
         self.few: dict[int, tuple[K, Any]] | None = None
-        """They and their times, once they are few..."""
-        self.used = 0
-        """...and how many places there are then."""
+        """They and their times, once they are few and far between."""
 
     def put(self, key: K, at_ms: Any) -> int:
         self.count += 1
@@ -43,9 +43,9 @@ class Bucket(Generic[K]):
             keys = self.keys
             keys.append(key)
             self.times.append(at_ms)
-            return len(keys) - 1
-        place = self.used
-        self.used = place + 1
+            return self.begin + len(keys) - 1
+        place = self.begin
+        self.begin = place + 1
         self.few[place] = key, at_ms
         return place
 
@@ -58,9 +58,10 @@ class Bucket(Generic[K]):
             del self.few[place]
             self.count -= 1
             return True
-        if place >= len(keys) or keys[place] is not key:
+        index = place - self.begin
+        if not 0 <= index < len(keys) or keys[index] is not key:
             return False
-        keys[place] = None
+        keys[index] = None
         self.count -= 1
         if SPARSE * self.count + STALE_SLACK < len(keys):
             self._thin_out()
@@ -68,12 +69,17 @@ class Bucket(Generic[K]):
 
     def key(self, place: int) -> K | None:
         if self.few is None:
-            return self.keys[place]
+            index = place - self.begin
+            return self.keys[index] if index >= 0 else None
         return self.few[place][0] if place in self.few else None
 
     def time(self, place: int) -> int:
         """When the key of a place is due."""
-        at_ms: int = self.times[place] if self.few is None else self.few[place][1]
+        at_ms: int
+        if self.few is None:
+            at_ms = self.times[place - self.begin]
+        else:
+            at_ms = self.few[place][1]
         return at_ms
 
     def in_order(self) -> list[int]:
@@ -81,27 +87,39 @@ class Bucket(Generic[K]):
         if self.few is not None:
             few = self.few
             return sorted(few, key=lambda place: few[place][1])
-        keys = self.keys
+        keys, begin = self.keys, self.begin
         # Sorting is stable.
         ordered = sorted(range(len(keys)), key=self.times.__getitem__)
-        return [place for place in ordered if keys[place] is not None]
+        return [begin + index for index in ordered if keys[index] is not None]
 
     def all_keys(self) -> list[K]:
         """The keys in that order."""
         if self.few is not None:
             few = self.few
             return [few[place][0] for place in self.in_order()]
-        keys = self.keys
-        return [key for place in self.in_order() if (key := keys[place]) is not None]
+        keys, begin = self.keys, self.begin
+        places = self.in_order()
+        return [key for place in places if (key := keys[place - begin]) is not None]
 
     def _thin_out(self) -> None:
+        """Mostly who came first has gone first: all before the first that is left."""
         keys, times = self.keys, self.times
-        few: dict[int, tuple[K, Any]] = {}
-        for place, key in enumerate(keys):
+        gone = 0
+        for key in keys:
             if key is not None:
-                few[place] = key, times[place]
+                break
+            gone += 1
+        if 2 * gone >= len(keys):
+            self.begin += gone
+            del keys[:gone]
+            del times[:gone]
+            return
+        few: dict[int, tuple[K, Any]] = {}
+        for index, key in enumerate(keys):
+            if key is not None:
+                few[self.begin + index] = key, times[index]
         self.few = few
-        self.used = len(keys)
+        self.begin += len(keys)
         self.keys = []
         self.times = []
 
@@ -185,9 +203,9 @@ class TimeBuckets(Generic[K]):
     def peek(self, at_ms: int, place: int) -> K | None:
         """The key that is there; of one that is near, or among few, nothing is told."""
         bucket = self._far.get(at_ms >> self._shift)
-        if bucket is None or place >= len(bucket.keys):
+        if bucket is None or not 0 <= place - bucket.begin < len(bucket.keys):
             return None
-        return bucket.keys[place]
+        return bucket.keys[place - bucket.begin]
 
     def pop_due(self, now_ms: int) -> list[K]:
         """Takes out every key whose time is `now_ms` or earlier, in order."""

@@ -41,6 +41,8 @@ class Turn(Member):
         "called_by",
         "count",
         "cut",
+        "emptied_after",
+        "emptied_before",
         "front",
         "held_ms",
         "holds",
@@ -89,14 +91,17 @@ class Turn(Member):
         self.is_shedding = False
         """Its tenant has more than its share can serve: late jobs step aside."""
         self.is_emptied = False
-        """It is among its queue's turns that were empty, at most once."""
+        """It is among its queue's turns that are empty, at most once..."""
+        self.emptied_before: Turn | None = None
+        self.emptied_after: Turn | None = None
+        """...next to these."""
         self.back: Job | None = None
         """The last of the line."""
         self.last_first = self.last_second = self.last_seq = 0
         """Where the last of the line stood when it came: jobs that leave may change."""
         self.stopped: Part | None = None
-        self.beyond: list[Row] | None = None
-        """Rows of such jobs that came since memory was tidied up: they are here until
+        self.beyond: list[Job] | None = None
+        """Such jobs that came since memory was tidied up: they are here until
         they are in the store, and none of them is next."""
         self.place: bytes | None = None
         """Under which name the owner writes its jobs, once it has."""
@@ -118,7 +123,7 @@ class Turn(Member):
             if self.beyond is None:
                 self.beyond = []
                 self._note_growth()
-            self.beyond.append((first, second, job.seq, job))
+            self.beyond.append(job)
             return
         if job.has_left_line or not self._line_up(first, second, job):
             if self.odd is None:
@@ -334,20 +339,20 @@ def keep_rows(turn: Turn, rows: list[Row]) -> None:
 
 def came_beyond(turn: Turn, job: Job) -> bool:
     """Whether the job that came last stands where memory does not hold the turn."""
-    return turn.beyond is not None and turn.beyond[-1][3] is job
+    return turn.beyond is not None and turn.beyond[-1] is job
 
 
-def read_to(turn: Turn, cut: Position | None) -> list[Row]:
+def read_to(turn: Turn, cut: Position | None) -> list[Job]:
     """Memory holds all up to there, with what has come since it was read: the answer."""
     turn.cut = cut
     beyond = turn.beyond
     if beyond is None:
         return []
     turn.beyond = None
-    for first, second, _, job in beyond:
+    for job in beyond:
         if job.turn is turn:
             turn.count -= 1
-            turn.add((first, second), job)
+            turn.add((job.first_key, job.second_key), job)
     return beyond
 
 

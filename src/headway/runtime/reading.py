@@ -27,7 +27,7 @@ from headway.store.port import SCHEDULED, START, Position, Store
 
 TURNS_AT_ONCE: Final = 256
 """How many turns of a lane are read at one go."""
-ROWS_AT_ONCE: Final = 256
+ROWS_AT_ONCE: Final = 1024
 """Jobs of one turn that are read at one go."""
 SOURCES_AT_ONCE: Final = 64
 """Turns that are read on before what was read is decided upon."""

@@ -1,0 +1,79 @@
+"""Looking ahead changes nothing: every story goes on as if nobody had looked."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.core import ahead
+from headway.core.commands import Ack, Configure, Enqueue, Granted, Lease
+from headway.core.config import Concurrency, QueueConfig
+from headway.core.partition import Partition
+from headway.core.spec import JobSpec
+from tests.core.fuzz import Fuzz
+from tests.core.test_partition_properties import CROWDED, WEIGHTS, story
+
+pytestmark = pytest.mark.interpreted
+
+
+def _digest(seed: int, verbs_of: dict[str, int], *, looks: bool) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ahead, "TURNS_MIN", 0 if looks else 1 << 40)
+        patch.setattr(ahead, "JOBS_MIN", 1)
+        fuzz = Fuzz()
+        fuzz.play(story(seed, 120, verbs_of))
+        return fuzz.digest.hexdigest()
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 1 << 32), verbs_of=st.sampled_from([WEIGHTS, CROWDED]))
+def test_a_story_ends_alike(seed: int, verbs_of: dict[str, int]) -> None:
+    looked = _digest(seed, verbs_of, looks=True)
+    assert looked == _digest(seed, verbs_of, looks=False)
+
+
+LIMITS = {
+    "none": (),
+    "tenants": (Concurrency("each", 1, per="tenant"),),
+    "strands": (Concurrency("server", 2, per="server"),),
+    "two strands": (
+        Concurrency("server", 2, per="server"),
+        Concurrency("kind", 5, per="kind"),
+    ),
+}
+
+
+def _started(limits: str, *, looks: bool) -> list[int]:
+    """Seqs in the order of their starts, over batches of a hundred tenants' jobs."""
+    partition, draw = Partition(), random.Random(7)
+    config = QueueConfig(name="q", limits=LIMITS[limits])
+    partition.decide([Configure(config)], 0)
+    tokens: list[int] = []
+    seqs: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ahead, "TURNS_MIN", 0 if looks else 1 << 40)
+        for now_ms in range(10, 1_000, 10):
+            specs = [
+                JobSpec(
+                    tenant=f"tenant-{draw.randrange(100)}",
+                    labels={"server": str(draw.randrange(30))},
+                    priority=draw.randrange(3),
+                )
+                for _ in range(20)
+            ]
+            draw.shuffle(tokens)
+            done, tokens = tokens[:20], tokens[20:]
+            batch = [Ack([*done, 1]), Enqueue("q", specs), Lease(max=20)]
+            for _, answer in partition.decide(batch, now_ms).answers:
+                if isinstance(answer, Granted):
+                    tokens += [job.token for job in answer.jobs]
+                    seqs += [job.seq for job in answer.jobs]
+    return seqs
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+def test_batches_start_alike(limits: str) -> None:
+    seqs = _started(limits, looks=True)
+    assert len(seqs) > 400
+    assert seqs == _started(limits, looks=False)
