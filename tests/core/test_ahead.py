@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.core import ahead
-from headway.core.commands import Ack, Configure, Enqueue, Granted, Lease
+from headway.core.commands import Ack, Command, Configure, Enqueue, Granted, Lease
 from headway.core.config import Concurrency, QueueConfig
 from headway.core.partition import Partition
 from headway.core.spec import JobSpec
@@ -64,7 +64,8 @@ def _started(limits: str, *, looks: bool) -> list[int]:
             ]
             draw.shuffle(tokens)
             done, tokens = tokens[:20], tokens[20:]
-            batch = [Ack([*done, 1]), Enqueue("q", specs), Lease(max=20)]
+            batch: list[Command] = [Ack([*done, 1]), Enqueue("q", specs)]
+            batch.append(Lease(max=20))
             for _, answer in partition.decide(batch, now_ms).answers:
                 if isinstance(answer, Granted):
                     tokens += [job.token for job in answer.jobs]
