@@ -178,7 +178,7 @@ def test_a_turn_is_listed_once_however_often_it_empties() -> None:
             machine.put("q", JobSpec(tenant=f"t{tenant}"))
         machine.run(100)
     queue = machine.partition.book.queues["q"]
-    assert queue._empties.size <= 100
+    assert queue.empties.size <= 100
 
 
 def test_idle_turns_are_dropped_oldest_first() -> None:

@@ -9,6 +9,7 @@ looks at one line of each of many objects, and at nothing else. Nothing changes 
 from typing import TYPE_CHECKING, Final
 
 from headway.core.job import Job
+from headway.core.rules import value_of
 from headway.core.turn import Turn
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def at_ends(book: "Book", tokens: list[int]) -> None:
 
 def at_arrivals(queue: "Queue", specs: "list[JobSpec]", slo_ms: int) -> None:
     """Jobs are about to join their turns."""
-    turns = queue.known_turns(specs, slo_ms)
+    turns = _turns_to_join(queue, specs, slo_ms)
     _look_at_turns(turns)
     backs = [turn.back for turn in turns]
     for back in backs:
@@ -68,6 +69,22 @@ def at_starts(lane_tier: "LaneTier", most: int) -> None:
     _look_at_turns(turns)
     _look_at_fronts(turns)
     _look_at_tenancies([tier.tenancy for tier in tiers])
+
+
+def _turns_to_join(queue: "Queue", specs: "list[JobSpec]", slo_ms: int) -> list[Turn]:
+    """As far as they are easily told: by their tenant, or by one value of a strand."""
+    rules = queue.rules
+    lane = queue.lanes.get(slo_ms)
+    if lane is None or not rules.is_fair or len(rules.dims) > 1:
+        return []
+    if not rules.dims:
+        common = lane.common
+        return [] if common is None else common.turns_of([x.tenant for x in specs])
+    values = [value_of(rules.dims[0], spec) for spec in specs]
+    by_value = lane.by_value
+    found = [by_value.get(value) for value in values]
+    lone = [None if strand is None else strand.lone for strand in found]
+    return [turn for turn in lone if turn is not None]
 
 
 def _look_at_jobs(jobs: list[Job]) -> None:

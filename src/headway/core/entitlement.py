@@ -234,8 +234,7 @@ class Ledger:
             account = self.accounts[name] = Account(name, weight, now_ms)
             if now_ms < self.trusts_until_ms:
                 self._known[0][name] = None
-                self._untouched.add(account)
-            elif self._is_known(name, now_ms):
+            if self._is_known(name, now_ms):
                 self._untouched.add(account)
             else:
                 account.group = self.newcomers

@@ -38,7 +38,7 @@ class Parking:
         turn.add(turn.strand.lane.queue.rules.key_of(job), job)
         turn.tenancy.ready += 1
         if turn.is_emptied:
-            turn.strand.lane.queue.keep_turn(turn)
+            turn.strand.lane.queue.empties.drop(turn)
         if turn.is_first(job) or turn.late:
             if turn.count > 1:
                 self.reconsider(turn, now_ms, is_big_only=job.cost > 0)

@@ -175,7 +175,7 @@ class Partition:
                     schedules.on_timer(self.book, timer, now_ms)
                 else:
                     assert isinstance(timer, Lease)
-                    del self._timed[timer]
+                    self._timed.pop(timer, None)
                     self._give_up(timer)
 
     def _configure(self, book: Book, command: Configure, now_ms: int) -> Changed:

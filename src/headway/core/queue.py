@@ -26,7 +26,6 @@ from headway.core.replies import ReplyBook
 from headway.core.rules import Rules, margin_ms, value_of
 from headway.core.shares import ShareGauge
 from headway.core.shelf import NEVER
-from headway.core.spec import JobSpec
 from headway.core.strand import KIND, TENANT, Strand
 from headway.core.turn import NOTHING_READ, Turn
 from headway.core.usage import UseBook
@@ -118,7 +117,8 @@ class Queue:
         """Worker slots held by jobs that count against the queue's share of them."""
         self.levels: dict[str, int] = {}
         self.level_base = 0
-        self._empties = Empties()
+        self.empties = Empties()
+        """One that has jobs again is taken out where they join it."""
         self._unlooked = 0
         """Turns that may empty until the oldest are looked at again..."""
         self._unlooked_next = 0
@@ -189,24 +189,6 @@ class Queue:
             strand.add(name, turn)
         return turn
 
-    def known_turns(self, specs: list[JobSpec], slo_ms: int) -> list[Turn]:
-        """The turns that jobs will join, as far as that is easily told."""
-        rules = self.rules
-        lane = self.lanes.get(slo_ms)
-        if lane is None or not rules.is_fair:
-            return []
-        dims = rules.dims
-        if not dims:
-            common = lane.common
-            return [] if common is None else common.turns_of([x.tenant for x in specs])
-        if len(dims) > 1:
-            return []
-        values = [value_of(dims[0], spec) for spec in specs]
-        by_value = lane.by_value
-        found = [by_value.get(value) for value in values]
-        lone = [None if strand is None else strand.lone for strand in found]
-        return [turn for turn in lone if turn is not None]
-
     def lane(self, slo_ms: int, *, is_exempt: bool) -> Lane:
         """The lane, made if it is not there yet."""
         lanes = self.exempt if is_exempt else self.lanes
@@ -227,7 +209,7 @@ class Queue:
 
     def drop_turn(self, turn: Turn) -> None:
         """Empty turns go in the order in which they emptied, two for one."""
-        empties = self._empties
+        empties = self.empties
         if not turn.is_emptied:
             empties.add(turn)
         most = EMPTIES if turn.strand.lane.cold is None else EMPTIES_READ
@@ -241,10 +223,6 @@ class Queue:
             if empties.size <= most:
                 return
             self._collect(empties.pop())
-
-    def keep_turn(self, turn: Turn) -> None:
-        """It is empty no more: nobody need look at it again, where memory is cold."""
-        self._empties.drop(turn)
 
     def most_urgent(self) -> LaneTier | None:
         """Of its lanes that have something to start, the one to go first."""
@@ -343,14 +321,14 @@ class Queue:
         strand = turn.strand
         lane = strand.lane
         tenancy = turn.tenancy
-        is_ahead = _is_ahead(tenancy, lane) and self._empties.size < EMPTIES_MAX
+        is_ahead = _is_ahead(tenancy, lane) and self.empties.size < EMPTIES_MAX
         if is_ahead:
             self._unlooked = self._unlooked_next
             self._unlooked_next = min(UNLOOKED_MAX, 2 * self._unlooked + 1)
         else:
             self._unlooked_next = 0
         if tenancy.leased or is_ahead or turn.parked_on is not None:
-            self._empties.add(turn)
+            self.empties.add(turn)
             return
         name = tenancy.name
         if strand.turn_of(name) is not turn:

@@ -147,6 +147,7 @@ class LeaseRegister(Register):
         return job.token
 
     def get(self, number: int) -> Job | None:
+        # Spelled out: `number_of` would be one more call for each job that ends.
         places = self._places
         place = number & self._mask
         if place >= len(places):
