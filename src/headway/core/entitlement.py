@@ -232,8 +232,6 @@ class Ledger:
         account = self.accounts.get(name)
         if account is None:
             account = self.accounts[name] = Account(name, weight, now_ms)
-            if now_ms < self.trusts_until_ms:
-                self._known[0][name] = None
             if self._is_known(name, now_ms):
                 self._untouched.add(account)
             else:
@@ -377,8 +375,9 @@ class Ledger:
             self._known = ({}, self._known[0])
             self._known_since_ms = now_ms
         new, old = self._known
-        if name in old:
+        if now_ms < self.trusts_until_ms or name in old:
             new[name] = None
+            return True
         return name in new
 
 

@@ -25,7 +25,7 @@ from headway.runtime.views import Explain, HistoryPage, ReadHistory, Show
 from headway.store.errors import HistoryGone
 from headway.store.port import SCHEDULED, START, Position, Store
 
-TURNS_AT_ONCE: Final = 256
+TURNS_AT_ONCE: Final = 512
 """How many turns of a lane are read at one go."""
 ROWS_AT_ONCE: Final = 1024
 """Jobs of one turn that are read at one go."""
