@@ -22,6 +22,7 @@ from headway.core.config import Concurrency, Limit, Order, QueueConfig, Rate
 from headway.core.spec import JobSpec
 from headway.runtime.clock import Clock
 from headway.runtime.owner import Ask, Owner
+from headway.runtime.reading import TURNS_AT_ONCE
 from headway.runtime.views import Handed, LeasedJob
 from headway.sim.disk import NO_SPACE, Fault
 from headway.store.errors import StoreFull
@@ -235,16 +236,16 @@ def test_a_paused_backlog_stays_in_the_store() -> None:
     """Invariant 17: what may not start need not be read, and comes when it may."""
     story = Story(Bounds(jobs_max=8, turns_max=3, scheduled_max=4))
     story.configure()
-    story.put(*(JobSpec(tenant=f"t{number % 300}") for number in range(900)))
+    story.put(*(JobSpec(tenant=f"t{number % 600}") for number in range(1_800)))
     story.restart()
     story.say(SetHold("q", Hold.PAUSE, is_on=True))
     for _ in range(50):
         story.say(Tick())
-    # Two each of the first 256 turns were asked for before a word of a pause.
-    assert len(story.owner.partition.book.jobs) <= 512
+    # Two each of the first turns were asked for before a word of a pause.
+    assert len(story.owner.partition.book.jobs) <= 2 * TURNS_AT_ONCE < 1_200
     assert story.say(Lease(max=10)) == []
     story.say(SetHold("q", Hold.PAUSE, is_on=False))
     found: list[LeasedJob] = []
-    for _ in range(900):
+    for _ in range(1_800):
         found += story.say(Lease(max=10, lease_ms=600_000))
-    assert len(found) == 900
+    assert len(found) == 1_800
