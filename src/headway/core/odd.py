@@ -19,7 +19,7 @@ NONE: Final = -(1 << 60)
 Entry = tuple[int, int, "Member"]
 
 
-class Heap:
+class Pile:
     """Ranks and members in no order. Two lists: the collector would walk tuples."""
 
     __slots__ = ("members", "ranks")
@@ -49,7 +49,7 @@ class Odd:
         """...and this is what the ranks of the line are about, or of the last one..."""
         self._late: list[Any] = []
         """...and here is what came later, and is not above that: a heap of entries."""
-        self._far: dict[int, Heap] = {}
+        self._far: dict[int, Pile] = {}
         self._numbers: list[int] = []
         """A heap of what the others' ranks are about."""
 
@@ -59,12 +59,12 @@ class Odd:
         if about <= self._about:
             heappush(self._late, (rank, number, member))
             return
-        heap = self._far.get(about)
-        if heap is None:
-            heap = self._far[about] = Heap()
+        pile = self._far.get(about)
+        if pile is None:
+            pile = self._far[about] = Pile()
             heappush(self._numbers, about)
-        heap.ranks.append(rank)
-        heap.members.append(member)
+        pile.ranks.append(rank)
+        pile.members.append(member)
 
     def first(self) -> Entry:
         """The lowest of all; there is one."""
@@ -89,8 +89,8 @@ class Odd:
         found: list[Entry] = list(self._late)
         for rank, member in zip(self._ranks, self._line, strict=True):
             found.append((rank, member.number, member))
-        for heap in self._far.values():
-            found += heap.entries()
+        for pile in self._far.values():
+            found += pile.entries()
         return found
 
     def _is_late_first(self) -> bool:
