@@ -46,8 +46,15 @@ def replayed(config: QueueConfig) -> QueueConfig:
 def configs(
     rows: Iterable[RuleRow], names: Iterable[str], from_ms: int
 ) -> dict[str, QueueConfig]:
-    """The queues as they were at the beginning; plain ones of which nothing is known."""
-    found = {name: QueueConfig(name=name) for name in names}
+    """The queues as they were at the beginning; plain ones of which nothing is known.
+
+    They are in the order in which history tells of them: of two that are as urgent, the
+    one that was there first goes first.
+    """
+    rows = list(rows)
+    known = set(names)
+    told = [row.queue for row in rows if row.queue in known]
+    found = {name: QueueConfig(name=name) for name in (*told, *sorted(known))}
     later: set[str] = set()
     for row in rows:
         kind, _ = row.fact
