@@ -8,10 +8,11 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, TypeAlias
 
 from headway.core.config import Limit, Rate, Shares
+from headway.core.turn import Turn
 
 if TYPE_CHECKING:
     from headway.core.gate import Gate
-    from headway.core.turn import Turn
+    from headway.core.part import Part
     from headway.core.usage import Use
 
 
@@ -61,7 +62,7 @@ class Gauge:
 
     def park(self, member: Parked, cost: int, now_ms: int) -> None:
         """`member` waits here; one that wants more than one unit reserves them."""
-        member.parked_on = self
+        wait_for(member, self)
         lone = self.lone
         if lone is None and not self.parked:
             self.lone = member
@@ -84,7 +85,7 @@ class Gauge:
 
     def let_go(self, member: Parked, now_ms: int) -> None:
         """`member` gives its place up: what it had reserved serves others."""
-        member.parked_on = None
+        wait_for(member, None)
         if self.use is not None:
             self.use.free(member, now_ms)
         self.forget(member)
@@ -166,11 +167,37 @@ class Gauge:
             del self.parked[lane]
 
     def _unpark(self, member: Parked, now_ms: int) -> None:
-        member.parked_on = None
-        member.called_by = self
+        wait_for(member, None)
+        _call(member, self)
         if self.use is not None:
             self.use.free(member, now_ms)
         member.unpark(now_ms)
+
+
+# Compiled code sets a field of one that may be of two classes by the field's name, which
+# takes long: here it is told which.
+
+
+def wait_for(member: Parked, gauge: Gauge | None) -> None:
+    if isinstance(member, Turn):
+        member.parked_on = gauge
+    else:
+        member.parked_on = gauge
+
+
+def note_stop(member: Parked, part: "Part | None") -> None:
+    """On whose part it counts that the member is stopped; None if it is no more."""
+    if isinstance(member, Turn):
+        member.stopped = part
+    else:
+        member.stopped = part
+
+
+def _call(member: Parked, gauge: Gauge) -> None:
+    if isinstance(member, Turn):
+        member.called_by = gauge
+    else:
+        member.called_by = gauge
 
 
 class RateGauge(Gauge):

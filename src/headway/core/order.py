@@ -22,24 +22,29 @@ class Line:
         "last_number",
         "last_rank",
         "members",
+        "number",
+        "numbers",
         "rank",
         "ranks",
     )
 
     def __init__(self, rank: int, member: "Member") -> None:
         self.first = member
-        self.rank = rank
-        self.last_rank = rank
-        self.last_number = member.number
+        self.rank = self.last_rank = rank
+        self.number = self.last_number = member.number
+        """That of the first, and of the last, when they came."""
         self.begun = 0
         self.ranks = [rank]
+        self.numbers = [member.number]
         self.members: list[Member | None] = [member]
 
     def add(self, rank: int, member: "Member") -> None:
+        number = member.number
         self.ranks.append(rank)
+        self.numbers.append(number)
         self.members.append(member)
         self.last_rank = rank
-        self.last_number = member.number
+        self.last_number = number
 
     def drop(self) -> bool:
         """Takes the first out; whether there is another."""
@@ -50,10 +55,12 @@ class Line:
             return False
         if begun >= BEGUN_MIN and 2 * begun >= size:
             del self.members[:begun]
+            del self.numbers[:begun]
             del self.ranks[:begun]
             begun = 0
         self.begun = begun
         self.rank = self.ranks[begun]
+        self.number = self.numbers[begun]
         first = self.members[begun]
         assert first is not None
         self.first = first
@@ -66,102 +73,90 @@ class Order:
     Passes rise by a tenant's stride with each start, and aims with time: what comes is
     nearly always behind all that came by the same weight. So a few lines hold nearly
     all, and what is first is next to what was: in a heap of a million tenants each
-    start took a walk over twenty levels that no cache holds.
+    start took a walk over twenty levels that no cache holds. What comes joins the first
+    line that it is not too low for, so the ends of the lines fall from line to line.
     """
 
     __slots__ = (
         "_best",
+        "_first",
         "_is_found",
         "_lines",
         "_odd",
+        "_odd_first",
         "_odd_number",
         "_odd_rank",
+        "number",
         "rank",
         "size",
     )
 
     def __init__(self) -> None:
         self.size = 0
-        self.rank = 0
+        self.rank = self.number = 0
         """What the first was entered by."""
         self._lines: list[Line] = []
         self._odd: Odd | None = None
         """Those for which no line was left, once there were any..."""
+        self._odd_first: Member | None = None
         self._odd_rank = self._odd_number = 0
-        """...and by what its first is there, if there is one."""
+        """...and their first, if there is one, and what it was entered by."""
+        self._first: Member | None = None
         self._best: Line | None = None
-        """The line of the first; None if that is odd..."""
-        self._is_found = False
+        """The first, and its line; None if it is odd..."""
+        self._is_found = True
         """...as long as that is known."""
 
     def first(self) -> "Member | None":
         """The member of the lowest entry, whether it counts or not."""
-        if self.size == 0:
-            return None
         if self._is_found:
-            return self._first_odd() if self._best is None else self._best.first
+            return self._first
         self._is_found = True
         best: Line | None = None
-        low = 0
+        low = self._odd_rank
+        low_number = self._odd_number
+        first = self._odd_first
         for line in self._lines:
             rank = line.rank
             if (
-                best is None
+                first is None
                 or rank < low
-                or (rank == low and line.first.number < best.first.number)
+                or (rank == low and line.number < low_number)
             ):
                 best = line
                 low = rank
-        if self._odd is not None and self._odd.size:
-            rank = self._odd_rank
-            if (
-                best is None
-                or rank < low
-                or (rank == low and self._odd_number < best.first.number)
-            ):
-                self._best = None
-                self.rank = rank
-                return self._first_odd()
-        assert best is not None
+                low_number = line.number
+                first = line.first
+        self._first = first
         self._best = best
         self.rank = low
-        return best.first
+        self.number = low_number
+        return first
 
     def push(self, rank: int, member: "Member") -> None:
-        number = member.number
         self.size += 1
-        if rank <= self.rank:
-            self._is_found = False
-        best: Line | None = None
-        high = high_number = 0
+        number = member.number
         for line in self._lines:
             last = line.last_rank
-            if last > rank or (last == rank and line.last_number > number):
-                continue
-            if (
-                best is None
-                or last > high
-                or (last == high and line.last_number > high_number)
-            ):
-                best = line
-                high = last
-                high_number = line.last_number
-        if best is not None:
-            best.add(rank, member)
-        elif len(self._lines) < LINES_MAX:
-            self._lines.append(Line(rank, member))
+            if last < rank or (last == rank and line.last_number <= number):
+                # It is behind all of that line, and so not the first of all.
+                line.add(rank, member)
+                return
+        best: Line | None = None
+        if len(self._lines) < LINES_MAX:
+            best = Line(rank, member)
+            self._lines.append(best)
         else:
-            odd = self._odd
-            if odd is None:
-                odd = self._odd = Odd()
-            if (
-                not odd.size
-                or rank < self._odd_rank
-                or (rank == self._odd_rank and number < self._odd_number)
-            ):
-                self._odd_rank = rank
-                self._odd_number = number
-            odd.push(rank, number, member)
+            self._push_odd(rank, number, member)
+        if self._is_found and (
+            self._first is None
+            or rank < self.rank
+            or (rank == self.rank and number < self.number)
+        ):
+            self._first = member
+            self._best = best
+            self.rank = rank
+            self.number = number
 
     def coming(self, most: int) -> "list[Member]":
         """The next members of the first's line, whether their entries count or not."""
@@ -181,8 +176,9 @@ class Order:
             odd = self._odd
             assert odd is not None
             odd.drop()
+            self._odd_first = None
             if odd.size:
-                self._odd_rank, self._odd_number, _ = odd.first()
+                self._odd_rank, self._odd_number, self._odd_first = odd.first()
         elif not self._best.drop():
             self._lines.remove(self._best)
 
@@ -192,16 +188,27 @@ class Order:
             for place in range(line.begun, len(line.members)):
                 member = line.members[place]
                 assert member is not None
-                found.append((line.ranks[place], member.number, member))
+                found.append((line.ranks[place], line.numbers[place], member))
         return found
 
     def clear(self) -> None:
         self.size = 0
-        self._is_found = False
+        self._is_found = True
+        self._first = None
         self._best = None
         self._lines.clear()
-        self._odd = None
+        self._odd = self._odd_first = None
 
-    def _first_odd(self) -> "Member":
-        assert self._odd is not None
-        return self._odd.first()[2]
+    def _push_odd(self, rank: int, number: int, member: "Member") -> None:
+        odd = self._odd
+        if odd is None:
+            odd = self._odd = Odd()
+        if (
+            self._odd_first is None
+            or rank < self._odd_rank
+            or (rank == self._odd_rank and number < self._odd_number)
+        ):
+            self._odd_first = member
+            self._odd_rank = rank
+            self._odd_number = number
+        odd.push(rank, number, member)

@@ -24,7 +24,9 @@ class Member:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        """Unique and given in order, so that ties are broken alike in every run."""
+        """Unique and given in order, so that ties are broken alike in every run; anew when
+        what has stopped it lets it go: of one rank, whoever was let go first goes first.
+        """
         self.home: Shelf[Any] | None = None
         self.seat = OFF
         self.rank = -1
@@ -180,7 +182,12 @@ class Shelf(Member, Generic[M]):
     def _first_of(self, order: Order, seat: int) -> M | None:
         while (member := order.first()) is not None:
             mark = order.rank
-            if member.home is self and member.seat == seat and member.mark == mark:
+            if (
+                member.home is self
+                and member.seat == seat
+                and member.mark == mark
+                and member.number == order.number
+            ):
                 rank = member.rank
                 if rank == mark:
                     return cast(M, member)
@@ -233,6 +240,7 @@ class Shelf(Member, Generic[M]):
                     for entry in order.entries()
                     if entry[2].home is self
                     and entry[2].mark == entry[0]
+                    and entry[2].number == entry[1]
                     and entry[2].seat == seat
                 },
             )
@@ -241,7 +249,9 @@ class Shelf(Member, Generic[M]):
             {
                 entry[1]: entry
                 for entry in self.ahead.entries()
-                if entry[2].home is self and entry[2].call == entry[0]
+                if entry[2].home is self
+                and entry[2].call == entry[0]
+                and entry[2].number == entry[1]
             },
         )
 

@@ -269,6 +269,12 @@ class Turn(Member):
 
     def unpark(self, now_ms: int) -> None:
         self.parked_on = None
+        if self.home is None:
+            lane = self.strand.lane
+            self.number = lane.queue.shared.next_number()
+            tier = lane.tier_of(self)
+            if tier.home is None:
+                tier.number = self.number
         self.seat_at(self.strand.now(now_ms))
 
     def _first_in_line(self) -> Job | None:

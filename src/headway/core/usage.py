@@ -10,7 +10,7 @@ import msgspec
 
 from headway.core import events
 from headway.core.job import Job
-from headway.core.limits import Gauge, Parked, RateGauge
+from headway.core.limits import Gauge, Parked, RateGauge, note_stop
 from headway.core.part import MINUTE_MS, Hold, Part, named
 from headway.core.shares import ShareGauge
 
@@ -88,7 +88,7 @@ class Use(Part):
         if self.line == 0:
             self.full_ms += left_ms
         self.line += 1
-        member.stopped = part
+        note_stop(member, part)
 
     def free(self, member: Parked, now_ms: int) -> None:
         """`member` waits no more, or for something else."""
@@ -98,7 +98,7 @@ class Use(Part):
         if now_ms >= self.until_ms:
             self.renew(now_ms)
         left_ms = self.until_ms - now_ms
-        member.stopped = None
+        note_stop(member, None)
         part.waiting -= 1
         part.blocked_ms -= left_ms
         self.line -= 1
