@@ -1,4 +1,7 @@
-"""Looking ahead changes nothing: every story goes on as if nobody had looked."""
+"""Looking ahead changes nothing: every story goes on as if nobody had looked.
+
+What asks the processor is machine code: `tests/ground/test_compiled.py` has it.
+"""
 
 import random
 
@@ -6,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.core import ahead
+from headway.core import ahead, prefetch
 from headway.core.commands import Ack, Command, Configure, Enqueue, Granted, Lease
 from headway.core.config import Concurrency, QueueConfig
 from headway.core.partition import Partition
@@ -19,7 +22,8 @@ pytestmark = pytest.mark.interpreted
 
 def _digest(seed: int, verbs_of: dict[str, int], *, looks: bool) -> str:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ahead, "TURNS_MIN", 0 if looks else 1 << 40)
+        patch.setattr(ahead, "TURNS_MIN", 0)
+        patch.setattr(prefetch, "is_here", lambda: looks)
         patch.setattr(ahead, "JOBS_MIN", 1)
         fuzz = Fuzz()
         fuzz.play(story(seed, 120, verbs_of))
@@ -52,7 +56,8 @@ def _started(limits: str, *, looks: bool) -> list[int]:
     tokens: list[int] = []
     seqs: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ahead, "TURNS_MIN", 0 if looks else 1 << 40)
+        patch.setattr(ahead, "TURNS_MIN", 0)
+        patch.setattr(prefetch, "is_here", lambda: looks)
         for now_ms in range(10, 1_000, 10):
             specs = [
                 JobSpec(

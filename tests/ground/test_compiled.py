@@ -4,6 +4,7 @@ import ast
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from headway import compiled
 from headway.cli.main import headway as command
+from tests.ground import many_tenants
 
 ROOT = Path(__file__).parent.parent.parent
 SCENARIOS = sorted((ROOT / "examples" / "scenarios").glob("*.toml"))
@@ -132,6 +134,38 @@ def test_compiled_or_not_every_scenario_ends_alike(built: Path, scenario: Path) 
         assert told.returncode == 0, told.stderr
         digests.append(json.loads(told.stdout)["digest"])
     assert digests[0] == digests[1]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("limits", many_tenants.LIMITS)
+def test_what_is_looked_at_ahead_starts_as_it_would_have(
+    built: Path, limits: str
+) -> None:
+    """The one module that is C, at work: it is there, and nothing changes by it."""
+    told = [
+        run(switch, "-m", "tests.ground.many_tenants", limits)
+        for switch in ("0", built)
+    ]
+    assert [one.stderr for one in told] == ["", ""]
+    plain, ahead = (one.stdout.splitlines() for one in told)
+    assert (plain[0], ahead[0]) == ("looks ahead: False", "looks ahead: True")
+    assert plain[1:] == ahead[1:]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1_200)
+def test_a_build_without_the_module_in_c_does_as_well(
+    built: Path, tmp_path: Path
+) -> None:
+    """As it is where a compiler could not make it."""
+    place = tmp_path / "built"
+    shutil.copytree(built, place)
+    (place / compiled.file_of(compiled.BY_HAND)).unlink()
+    told = run(place, "-m", "tests.ground.many_tenants", "none")
+    assert told.stdout.startswith("looks ahead: False\nstarted")
+    shown = "import headway.core.partition as one; print(one.__file__)"
+    assert run(place, "-c", shown).stdout.startswith(str(place))
 
 
 @pytest.mark.long

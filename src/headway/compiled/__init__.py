@@ -92,6 +92,9 @@ MODULES: Final = (
 """None of them defines a record of msgspec: a compiled class loses what its base was told."""
 LIBRARY: Final = "headway__mypyc"
 """What they all are; the modules themselves are but names in it."""
+BY_HAND: Final = "headway.core.prefetch"
+"""The one that is C already, beside a source in Python that does nothing: that stands in
+for it where a compiler can't make it, as it rests on how an interpreter keeps things."""
 STAMP: Final = "made-of"
 SOURCES: Final = Path(__file__).parent.parent.parent
 SWITCH: Final = "HEADWAY_COMPILED"
@@ -101,13 +104,17 @@ class Finder:
     """Modules of a build, found before their sources are."""
 
     def __init__(self, folder: Path) -> None:
-        self._files = {name: folder / file_of(name) for name in (LIBRARY, *MODULES)}
+        self._files = {
+            name: folder / file_of(name) for name in (LIBRARY, BY_HAND, *MODULES)
+        }
 
     def find_spec(
         self, name: str, path: object = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         file = self._files.get(name)
-        return None if file is None else spec_from_file_location(name, file)
+        if file is None or (name == BY_HAND and not file.exists()):
+            return None
+        return spec_from_file_location(name, file)
 
 
 def folder() -> Path | None:
@@ -127,8 +134,9 @@ def file_of(module: str) -> str:
 def stamp() -> str:
     """What the sources are, whenever they were written: images forget that."""
     lines = [EXTENSION_SUFFIXES[0]]
-    for module in MODULES:
-        source = SOURCES.joinpath(*module.split(".")).with_suffix(".py")
+    sources = [(module, ".py") for module in MODULES]
+    for module, suffix in (*sources, (BY_HAND, ".c")):
+        source = SOURCES.joinpath(*module.split(".")).with_suffix(suffix)
         lines.append(f"{module} {crc32(source.read_bytes()):08x}")
     return "\n".join(lines)
 

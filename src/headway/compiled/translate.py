@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 from mypyc.build import mypycify
-from setuptools import Distribution
+from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
-from headway.compiled import LIBRARY, MODULES
+from headway.compiled import BY_HAND, LIBRARY, MODULES
 
 
 def translate(work: Path) -> None:
@@ -21,6 +21,17 @@ def translate(work: Path) -> None:
         debug_level="0",
         group_name=LIBRARY.removesuffix("__mypyc"),
         target_dir=str(work / "c"),
+    )
+    by_hand = str(Path(*BY_HAND.split(".")).with_suffix(".c"))
+    # It knows how the others lie in memory, from the header that was written for them.
+    extensions.append(
+        Extension(
+            BY_HAND,
+            [by_hand],
+            include_dirs=extensions[0].include_dirs,
+            extra_compile_args=extensions[0].extra_compile_args,
+            optional=True,
+        )
     )
     for extension in extensions:
         # A warning of another compiler is no reason to go without.

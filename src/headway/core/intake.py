@@ -47,11 +47,12 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
     known = _known(queue, specs, now_ms) if has_keys else {}
     doomed = _doomed(queue, command, known)
     slos_ms = [queue.slo_class(slo_ms) for slo_ms in own_slos_ms]
-    if ahead.is_worth_it(book, len(specs)):
-        ahead.at_arrivals(queue, specs, slos_ms[0])
+    looks = ahead.is_worth_it(book, len(specs))
     seqs: list[int] = []
     shed: list[int] = []
     for number, spec in enumerate(specs):
+        if looks and number % ahead.PIECE == 0:
+            ahead.at_arrivals(queue, specs, slos_ms[0], number)
         seq = known.get(number) if known else None
         if seq is None:
             is_shed = number in doomed

@@ -15,9 +15,10 @@ def ack(book: Book, command: Ack, now_ms: int) -> Settled:
     stale: list[int] = []
     leases = book.leases
     results = command.results
-    if ahead.is_worth_it(book, len(command.tokens)):
-        ahead.at_ends(book, command.tokens)
-    for token in command.tokens:
+    looks = ahead.is_worth_it(book, len(command.tokens))
+    for number, token in enumerate(command.tokens):
+        if looks and number % ahead.PIECE == 0:
+            ahead.at_ends(book, command.tokens, number)
         job = leases.get(token)
         if job is None:
             stale.append(token)

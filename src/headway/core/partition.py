@@ -228,11 +228,13 @@ class Partition:
     def _grant(self, board: Board, command: Lease, has: int, now_ms: int) -> list[Job]:
         book = self.book
         jobs: list[Job] = []
-        if ahead.is_worth_it(book, command.max - has):
-            lane_tier = board.pick(now_ms, book.shared.ledger)
-            if lane_tier is not None:
-                ahead.at_starts(lane_tier, command.max - has)
+        looks = ahead.is_worth_it(book, command.max - has)
         while has + len(jobs) < command.max:
+            if looks and len(jobs) % ahead.PIECE == 0:
+                lane_tier = board.pick(now_ms, book.shared.ledger)
+                if lane_tier is not None:
+                    most = min(ahead.PIECE, command.max - has - len(jobs))
+                    ahead.at_starts(book, lane_tier, most)
             job = book.dispatch.next(board, now_ms)
             if job is None:
                 if book.dispatch.is_unsettled and command.wait_until_ms <= now_ms:

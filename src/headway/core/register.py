@@ -76,16 +76,6 @@ class Register:
             return job
         return self._others.get(number) if self._others else None
 
-    def some(self, numbers: list[int]) -> list[Job]:
-        """Whoever is in the places of these, to be looked at ahead; mostly it is they."""
-        places = self._places
-        mask, half, end = self._mask, self._half, len(places)
-        found: list[Job | None] = []
-        for number in numbers:
-            place = number & mask
-            found.append(places[place if place < end else place - half])
-        return [job for job in found if job is not None]
-
     def values(self) -> list[Job]:
         """In the order of their numbers."""
         jobs = [job for job in self._places if job is not None]

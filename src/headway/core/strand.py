@@ -75,13 +75,9 @@ class Strand(HeldClock):
             return lone if lone.tenancy.name == name else None
         return None if self._many is None else self._many.get(name)
 
-    def turns_of(self, names: list[str]) -> list[Turn]:
-        """Those that are there, of several tenants."""
-        many = self._many
-        if many is None:
-            return [] if self.lone is None else [self.lone]
-        found = [many.get(name) for name in names]
-        return [turn for turn in found if turn is not None]
+    def by_tenant(self) -> dict[str, Turn] | None:
+        """Where its turns are looked up; None while there is but one."""
+        return self._many
 
     def add(self, name: str, turn: Turn) -> None:
         lone = self.lone

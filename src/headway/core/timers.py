@@ -200,13 +200,6 @@ class TimeBuckets(Generic[K]):
                 self._numbers = sorted(self._far)
         return True
 
-    def peek(self, at_ms: int, place: int) -> K | None:
-        """The key that is there; of one that is near, or among few, nothing is told."""
-        bucket = self._far.get(at_ms >> self._shift)
-        if bucket is None or not 0 <= place - bucket.begin < len(bucket.keys):
-            return None
-        return bucket.keys[place - bucket.begin]
-
     def pop_due(self, now_ms: int) -> list[K]:
         """Takes out every key whose time is `now_ms` or earlier, in order."""
         if now_ms >> self._shift >= self._edge:

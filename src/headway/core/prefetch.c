@@ -1,0 +1,423 @@
+/* Asks the processor for memory that is about to be looked at, and waits for none of it.
+ *
+ * The machine code of prefetch.py, made by `headway compile`: same names, same arguments.
+ * Nothing is changed, and nothing is kept. It goes from object to object by the fields
+ * that the compiler of the other modules has laid out, and in steps: each step follows,
+ * for all that it was given, what the step before has asked for. So the processor waits
+ * for many lines of memory at a time, and not for one after the other.
+ */
+#define PY_SSIZE_T_CLEAN
+#define Py_BUILD_CORE_MODULE 1
+#include <Python.h>
+#include <stdint.h>
+/* How compiled classes lie in memory: written along with their code. */
+#include "__native_headway.h"
+/* Where entries of a dictionary lie: nothing but the interpreter's own header says it. */
+#include "internal/pycore_dict.h"
+
+#define OBJECT(name) headway___core___##name##Object
+
+typedef OBJECT(entitlement___Account) Account;
+typedef OBJECT(fairness___Tenancy) Tenancy;
+typedef OBJECT(fairness___TenantRule) TenantRule;
+typedef OBJECT(job___Job) Job;
+typedef OBJECT(lane___TenancyTier) TenancyTier;
+typedef OBJECT(limits___Gauge) Gauge;
+typedef OBJECT(part___Hold) Hold;
+typedef OBJECT(register___Register) Register;
+typedef OBJECT(strand___Strand) Strand;
+typedef OBJECT(timers___Bucket) Bucket;
+typedef OBJECT(timers___TimeBuckets) TimeBuckets;
+typedef OBJECT(turn___Turn) Turn;
+typedef OBJECT(usage___Use) Use;
+
+enum {
+    LINE = 64,
+    /* Bytes that the collector keeps before an object. */
+    HEAD = 16,
+    /* Where the allocator notes what is freed is at the beginning of so many bytes. */
+    POOL = 1 << 14,
+    /* Bytes of what a job is told to do, and of a short name. */
+    SPEC = 176,
+    NAME = 64,
+    /* A tuple with one item. */
+    ONE = sizeof(PyTupleObject),
+    /* Objects in one step. */
+    ROOM = 512,
+    /* What is asked of objects at most: fields lie in the order of their use, and a line
+     * that nobody looks at takes the place of another. */
+    ACCOUNT = offsetof(Account, _tenancies),
+    GAUGE = offsetof(Gauge, _limit),
+    RULE = offsetof(TenantRule, _name),
+    START = offsetof(Job, _result_ms),
+    TIER = offsetof(TenancyTier, _lane_tier) + sizeof(void *),
+    USE = offsetof(Use, _others),
+};
+
+typedef struct {
+    int count;
+    PyObject *items[ROOM];
+} Some;
+
+/* Nothing yet: all but the count stays as it is. */
+#define SOME(name) \
+    Some name;     \
+    name.count = 0
+
+/* The classes by which members of one place are told apart. */
+static PyTypeObject *job_type, *register_type, *strand_type, *tier_type, *timers_type,
+    *turn_type;
+
+/* Into the second cache: the first is too small for what a batch needs. */
+static inline void ask_line(const void *place) { __builtin_prefetch(place, 1, 2); }
+
+static inline void ask(const void *object, size_t size)
+{
+    uintptr_t line = (uintptr_t)object & ~(uintptr_t)(LINE - 1);
+    for (uintptr_t end = (uintptr_t)object + size; line < end; line += LINE)
+        ask_line((const void *)line);
+}
+
+/* It is about to go: the allocator writes that down. */
+static inline void ask_pool(const void *object)
+{
+    ask_line((const void *)((uintptr_t)object & ~(uintptr_t)(POOL - 1)));
+}
+
+static inline int is_there(const PyObject *object)
+{
+    return object && object != Py_None;
+}
+
+static inline void add(Some *some, PyObject *object, size_t size)
+{
+    if (!is_there(object) || some->count == ROOM)
+        return;
+    ask(object, size);
+    some->items[some->count++] = object;
+}
+
+/* Numbers of compiled code are shifted by one; great ones are objects. */
+static inline int is_small(CPyTagged number) { return !(number & 1); }
+
+static inline int64_t value_of(CPyTagged number) { return (int64_t)number >> 1; }
+
+/* The place of a number in a register; NULL if it has none. */
+static PyObject **slot_of(Register *numbers, int64_t number)
+{
+    PyObject *places = numbers->__places;
+    if (!places || !is_small(numbers->__mask) || !is_small(numbers->__half))
+        return NULL;
+    int64_t place = number & value_of(numbers->__mask), most = PyList_GET_SIZE(places);
+    if (place >= most)
+        place -= value_of(numbers->__half);
+    return place >= 0 && place < most ? &PyList_GET_ITEM(places, place) : NULL;
+}
+
+/* Timers of jobs: those that are looked up together mostly are in one bucket. */
+typedef struct {
+    TimeBuckets *buckets;
+    int64_t number;
+    Bucket *bucket;
+} Timers;
+
+static void ask_timer(Timers *timers, Job *job)
+{
+    TimeBuckets *buckets = timers->buckets;
+    if (!is_small(job->_timer_ms) || !is_small(job->_timer_place))
+        return;
+    int64_t number = value_of(job->_timer_ms) >> value_of(buckets->__shift);
+    if (number != timers->number) {
+        timers->number = number;
+        timers->bucket = NULL;
+        PyObject *key = PyLong_FromLongLong(number);
+        if (key && buckets->__far)
+            timers->bucket = (Bucket *)PyDict_GetItemWithError(buckets->__far, key);
+        Py_XDECREF(key);
+        PyErr_Clear();
+    }
+    Bucket *bucket = timers->bucket;
+    if (!bucket || !bucket->_keys || !is_small(bucket->_begin))
+        return;
+    int64_t place = value_of(job->_timer_place) - value_of(bucket->_begin);
+    if (place >= 0 && place < PyList_GET_SIZE(bucket->_keys))
+        ask_line(&PyList_GET_ITEM(bucket->_keys, place));
+}
+
+/* What tenants have in a lane, in its queue, and over all queues. */
+static void along_tenancies(Some *tenancies, Some *gauges)
+{
+    SOME(rules);
+    SOME(tiers);
+    for (int i = 0; i < tenancies->count; i++) {
+        Tenancy *tenancy = (Tenancy *)tenancies->items[i];
+        ask(tenancy->_account, ACCOUNT);
+        add(&rules, tenancy->_rule, RULE);
+        add(&tiers, tenancy->_entitled, TIER);
+    }
+    for (int i = 0; i < rules.count; i++)
+        add(gauges, ((TenantRule *)rules.items[i])->_gauges, ONE);
+}
+
+/* The first of each of these tuples, which has been asked for. */
+static void along_tuples(Some *tuples, size_t size)
+{
+    for (int i = 0; i < tuples->count; i++) {
+        PyObject *tuple = tuples->items[i];
+        if (PyTuple_GET_SIZE(tuple))
+            ask(PyTuple_GET_ITEM(tuple, 0), size);
+    }
+}
+
+/* What jobs hold of limits; with turns, who waits alone for it. */
+static void along_holds(Some *tuples, Some *turns)
+{
+    SOME(holds);
+    SOME(gauges);
+    /* What the one before has as well is on its way already. */
+    PyObject *before = NULL;
+    for (int i = 0; i < tuples->count; i++) {
+        PyObject *tuple = tuples->items[i];
+        for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(tuple); n++) {
+            PyObject *hold = PyTuple_GET_ITEM(tuple, n);
+            if (!before || n >= PyTuple_GET_SIZE(before) ||
+                PyTuple_GET_ITEM(before, n) != hold)
+                add(&holds, hold, sizeof(Hold));
+        }
+        before = tuple;
+    }
+    for (int i = 0; i < holds.count; i++) {
+        Hold *hold = (Hold *)holds.items[i];
+        ask(hold->_part, USE);
+        add(&gauges, hold->_gauge, GAUGE);
+    }
+    for (int i = 0; i < gauges.count; i++) {
+        Gauge *gauge = (Gauge *)gauges.items[i];
+        if (is_there(gauge->_use))
+            ask(gauge->_use, USE);
+        if (turns)
+            add(turns, gauge->_lone, sizeof(Turn));
+    }
+}
+
+/* What turns are looked at for; with timers, what it takes to start who is next. */
+static void along_turns(Some *turns, Timers *timers)
+{
+    SOME(tenancies);
+    SOME(strands);
+    SOME(fronts);
+    SOME(holds);
+    SOME(gauges);
+    for (int i = 0; i < turns->count; i++) {
+        Turn *turn = (Turn *)turns->items[i];
+        if (Py_TYPE(turn) != turn_type)
+            continue;
+        add(&tenancies, turn->_tenancy, sizeof(Tenancy));
+        add(&strands, turn->_strand, sizeof(Strand));
+        if (timers) {
+            add(&fronts, turn->_front, START);
+            add(&holds, turn->_holds, ONE);
+        } else if (is_there(turn->_back)) {
+            ask_line(&((Job *)turn->_front)->_turn);
+            ask_line(&((Job *)turn->_back)->_behind);
+        }
+    }
+    along_tenancies(&tenancies, &gauges);
+    for (int i = 0; i < strands.count; i++)
+        add(&gauges, ((Strand *)strands.items[i])->_gauges, ONE);
+    along_tuples(&gauges, GAUGE);
+    for (int i = 0; i < fronts.count; i++) {
+        Job *job = (Job *)fronts.items[i];
+        ask_line(job->_tenant);
+        ask_timer(timers, job);
+    }
+    along_holds(&holds, NULL);
+}
+
+/* Whether the arguments are of these classes. */
+static int are(PyObject *const *args, Py_ssize_t given, PyTypeObject **wanted,
+               Py_ssize_t count)
+{
+    if (given != count) {
+        PyErr_Format(PyExc_TypeError, "takes %zd arguments, not %zd", count, given);
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!PyObject_TypeCheck(args[i], wanted[i])) {
+            PyErr_Format(PyExc_TypeError, "%s wanted, not %s", wanted[i]->tp_name,
+                         Py_TYPE(args[i])->tp_name);
+            return 0;
+        }
+    return 1;
+}
+
+static int at_most(Py_ssize_t count) { return (int)(count < ROOM ? count : ROOM); }
+
+/* ends(leases, jobs, timers, tokens) */
+static PyObject *ends(PyObject *self, PyObject *const *args, Py_ssize_t given)
+{
+    PyTypeObject *wanted[] = {register_type, register_type, timers_type, &PyList_Type};
+    if (!are(args, given, wanted, 4))
+        return NULL;
+    Register *leases = (Register *)args[0], *seqs = (Register *)args[1];
+    Timers timers = {(TimeBuckets *)args[2], -1, NULL};
+    SOME(jobs);
+    SOME(tenancies);
+    SOME(holds);
+    SOME(gauges);
+    SOME(turns);
+    PyObject **slots[ROOM];
+    int places = 0;
+    for (int i = 0; i < at_most(PyList_GET_SIZE(args[3])); i++) {
+        int64_t token = PyLong_AsLongLong(PyList_GET_ITEM(args[3], i));
+        PyObject **slot = slot_of(leases, token);
+        if (!slot)
+            continue;
+        ask_line(slot);
+        slots[places++] = slot;
+    }
+    PyErr_Clear();
+    for (int i = 0; i < places; i++)
+        add(&jobs, *slots[i], sizeof(Job));
+    for (int i = 0; i < jobs.count; i++) {
+        Job *job = (Job *)jobs.items[i];
+        ask_line((const char *)job - HEAD);
+        ask_pool(job);
+        ask(job->_spec, SPEC);
+        ask_pool(job->_spec);
+        ask(job->_tenant, NAME);
+        ask_pool(job->_tenant);
+        ask_timer(&timers, job);
+        PyObject **slot = is_small(job->_seq) ? slot_of(seqs, value_of(job->_seq)) : NULL;
+        if (slot)
+            ask_line(slot);
+        add(&tenancies, job->_tenancy, sizeof(Tenancy));
+        add(&holds, job->_holds, ONE);
+    }
+    along_tenancies(&tenancies, &gauges);
+    along_holds(&holds, &turns);
+    along_turns(&turns, &timers);
+    Py_RETURN_NONE;
+}
+
+/* starts(timers, tiers) */
+static PyObject *starts(PyObject *self, PyObject *const *args, Py_ssize_t given)
+{
+    PyTypeObject *wanted[] = {timers_type, &PyList_Type};
+    if (!are(args, given, wanted, 2))
+        return NULL;
+    Timers timers = {(TimeBuckets *)args[0], -1, NULL};
+    SOME(tiers);
+    SOME(turns);
+    for (int i = 0; i < at_most(PyList_GET_SIZE(args[1])); i++)
+        add(&tiers, PyList_GET_ITEM(args[1], i), sizeof(TenancyTier));
+    for (int i = 0; i < tiers.count; i++) {
+        TenancyTier *tier = (TenancyTier *)tiers.items[i];
+        if (Py_TYPE(tier) == tier_type)
+            add(&turns, tier->_solo, sizeof(Turn));
+    }
+    along_turns(&turns, &timers);
+    Py_RETURN_NONE;
+}
+
+/* Entries of a dictionary by names: first its index, then they, then what they say. */
+static void along_names(PyDictKeysObject *keys, PyObject *names, Some *found)
+{
+    if (keys->dk_kind != DICT_KEYS_UNICODE)
+        return;
+    PyDictUnicodeEntry *entries[ROOM];
+    const char *places[ROOM];
+    unsigned wide = keys->dk_log2_index_bytes - keys->dk_log2_size;
+    size_t mask = ((size_t)1 << keys->dk_log2_size) - 1;
+    int count = at_most(PyList_GET_SIZE(names)), known = 0;
+    for (int i = 0; i < count; i++) {
+        PyObject *name = PyList_GET_ITEM(names, i);
+        size_t hash = PyUnicode_CheckExact(name) ? (size_t)PyObject_Hash(name) : 0;
+        places[i] = (const char *)keys->dk_indices + ((hash & mask) << wide);
+        ask_line(places[i]);
+    }
+    for (int i = 0; i < count; i++) {
+        int64_t place = wide == 0   ? *(const int8_t *)places[i]
+                        : wide == 1 ? *(const int16_t *)places[i]
+                        : wide == 2 ? *(const int32_t *)places[i]
+                                    : *(const int64_t *)places[i];
+        if (place < 0)
+            continue;
+        entries[known] = DK_UNICODE_ENTRIES(keys) + place;
+        ask_line(entries[known++]);
+    }
+    for (int i = 0; i < known; i++) {
+        if (!entries[i]->me_value)
+            continue;
+        ask(entries[i]->me_key, NAME);
+        add(found, entries[i]->me_value, sizeof(Turn));
+    }
+}
+
+/* arrivals(known, names) */
+static PyObject *arrivals(PyObject *self, PyObject *const *args, Py_ssize_t given)
+{
+    PyTypeObject *wanted[] = {&PyDict_Type, &PyList_Type};
+    if (!are(args, given, wanted, 2))
+        return NULL;
+    SOME(found);
+    SOME(turns);
+    along_names(((PyDictObject *)args[0])->ma_keys, args[1], &found);
+    for (int i = 0; i < found.count; i++) {
+        PyObject *object = found.items[i];
+        if (Py_TYPE(object) == strand_type)
+            object = ((Strand *)object)->_lone;
+        add(&turns, object, sizeof(Turn));
+    }
+    along_turns(&turns, NULL);
+    Py_RETURN_NONE;
+}
+
+/* A class, if it is a compiled one: generic ones have something behind their fields. */
+static PyTypeObject *class_of(const char *module, const char *name, size_t size)
+{
+    PyObject *from = PyImport_ImportModule(module);
+    PyObject *found = from ? PyObject_GetAttrString(from, name) : NULL;
+    Py_XDECREF(from);
+    if (found && PyType_Check(found) &&
+        ((PyTypeObject *)found)->tp_basicsize >= (Py_ssize_t)size)
+        return (PyTypeObject *)found;
+    Py_XDECREF(found);
+    return NULL;
+}
+
+/* is_here(): whether all classes are the compiled ones. */
+static PyObject *is_here(PyObject *self, PyObject *none)
+{
+    static int is_known = -1;
+    if (is_known < 0) {
+        job_type = class_of("headway.core.job", "Job", sizeof(Job));
+        register_type =
+            class_of("headway.core.register", "Register", sizeof(Register));
+        strand_type = class_of("headway.core.strand", "Strand", sizeof(Strand));
+        tier_type = class_of("headway.core.lane", "TenancyTier", sizeof(TenancyTier));
+        timers_type = class_of("headway.core.timers", "TimeBuckets", sizeof(TimeBuckets));
+        turn_type = class_of("headway.core.turn", "Turn", sizeof(Turn));
+        is_known = job_type && register_type && strand_type && tier_type &&
+                   timers_type && turn_type;
+        if (PyErr_Occurred())
+            return NULL;
+    }
+    return PyBool_FromLong(is_known);
+}
+
+static PyMethodDef methods[] = {
+    {"is_here", is_here, METH_NOARGS, NULL},
+    {"ends", (PyCFunction)(void (*)(void))ends, METH_FASTCALL, NULL},
+    {"arrivals", (PyCFunction)(void (*)(void))arrivals, METH_FASTCALL, NULL},
+    {"starts", (PyCFunction)(void (*)(void))starts, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "headway.core.prefetch",
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit_prefetch(void) { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,34 @@
+"""Asking the processor for memory that is about to be looked at.
+
+Here nothing is asked for: that takes machine code. `headway compile` makes some of
+prefetch.c, which stands in for this module then.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headway.core.register import Register
+    from headway.core.timers import TimeBuckets
+
+
+def is_here() -> bool:
+    """Whether asking is to any use."""
+    return False
+
+
+def ends(
+    leases: "Register",
+    jobs: "Register",
+    timers: "TimeBuckets[Any]",
+    tokens: list[int],
+    /,
+) -> None:
+    """Asks for the jobs of these leases, and for what is touched when they end."""
+
+
+def starts(timers: "TimeBuckets[Any]", tiers: list[Any], /) -> None:
+    """Asks for the only turn of each of these tiers, and for what it is about to start."""
+
+
+def arrivals(known: dict[str, Any], names: list[str], /) -> None:
+    """Asks for the turns of these names, or for the only turns of strands."""
