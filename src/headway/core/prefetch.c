@@ -400,8 +400,7 @@ static PyObject *is_here(PyObject *self, PyObject *none)
         turn_type = class_of("headway.core.turn", "Turn", sizeof(Turn));
         is_known = job_type && register_type && strand_type && tier_type &&
                    timers_type && turn_type;
-        if (PyErr_Occurred())
-            return NULL;
+        PyErr_Clear();
     }
     return PyBool_FromLong(is_known);
 }
