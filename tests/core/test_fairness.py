@@ -16,7 +16,7 @@ from headway.core.commands import (
     Release,
     SetTenant,
 )
-from headway.core.config import FairBy, QueueConfig
+from headway.core.config import Concurrency, FairBy, QueueConfig
 from headway.core.job import Job
 from headway.core.spec import JobSpec
 from tests.core.machine import MINUTE_MS, Machine, specs
@@ -256,3 +256,17 @@ def test_a_queue_holds_its_share_of_the_slots_at_most(share: float, most: int) -
     assert machine.partition.book.queues["q"].leased == most
     machine.ask(Enqueue("other", specs(50)))
     assert machine.partition.book.queues["other"].leased == 20 - most
+
+
+def test_of_tenants_that_had_as_much_whoever_was_let_go_first_goes_first() -> None:
+    """Not the one who was known first."""
+    each = Concurrency("each", 1, per="tenant")
+    machine = Machine(QueueConfig(name="q", limits=(each,)))
+    names = ["a", "b", "c", "d"]
+    machine.put("q", *[JobSpec(tenant=name) for name in names * 2])
+    jobs = {job.tenant: job for job in machine.lease(4)}
+    # Each has a job more, which is parked when it is looked at.
+    assert not machine.lease(4)
+    for name in ("c", "a", "d", "b"):
+        machine.ask(Ack([jobs[name].token]))
+    assert tenants(machine.lease(4)) == ["c", "a", "d", "b"]

@@ -27,3 +27,23 @@ def test_nobody_is_lost_when_stale_entries_are_dropped(seed: int) -> None:
         assert shelf.first() is first
         shelf.off(first)
     assert shelf.first() is None
+
+
+@pytest.mark.parametrize("moves", [0, 500])
+def test_one_that_has_another_number_has_lost_its_old_place(moves: int) -> None:
+    """Though its old entry stands there still, of the same rank, or was put in order."""
+    shelf: Shelf[Member] = Shelf(0)
+    members = [Member(number) for number in range(40)]
+    Random(1).shuffle(members)
+    for member in members:
+        shelf.put(member, DUE, 7, NEVER)
+    back = members[0]
+    shelf.off(back)
+    back.number = 40
+    shelf.put(back, DUE, 7, NEVER)
+    other = Member(41)
+    for move in range(moves):
+        shelf.put(other, DUE, 9 + move % 2, NEVER)
+    for member in sorted(members, key=lambda one: one.number):
+        assert shelf.first() is member
+        shelf.off(member)

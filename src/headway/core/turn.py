@@ -270,6 +270,7 @@ class Turn(Member):
     def unpark(self, now_ms: int) -> None:
         self.parked_on = None
         if self.home is None:
+            # Whoever is let go now stands behind those of its rank.
             lane = self.strand.lane
             self.number = lane.queue.shared.next_number()
             tier = lane.tier_of(self)
