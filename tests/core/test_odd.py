@@ -55,6 +55,8 @@ def test_lines_and_odd_ones_are_one_order(steps: list[tuple[str, int]]) -> None:
             order.drop()
             model.remove(min(model))
         assert sorted(entry[:2] for entry in order.entries()) == sorted(model)
-        coming = [member.number for member in order.coming(3)]
-        assert set(coming) <= {number for _, number in model}
+        standing = [line.members[line.begun] for line in order.lines]
+        assert {member.number for member in standing if member is not None} <= {
+            number for _, number in model
+        }
     assert order.size == len(model)

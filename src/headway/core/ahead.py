@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from headway.core.queue import Queue
     from headway.core.spec import JobSpec
 
-TURNS_MIN: Final = 4_096
+TURNS_MIN: Final = 256
 """With fewer turns than this in memory they are in some cache, or soon will be..."""
 JOBS_MIN: Final = 8
 """...and for fewer jobs it is not worth it."""
-PIECE: Final = 128
+PIECE: Final = 64
 """Jobs that are asked for at one go: what belongs to them fits into a cache."""
 
 
@@ -58,4 +58,4 @@ def at_arrivals(
 
 def at_starts(book: "Book", lane_tier: "LaneTier", most: int) -> None:
     """Turns of the lane are about to start a job each."""
-    prefetch.starts(book.timers, lane_tier.shelf.coming(most))
+    prefetch.starts(book.timers, lane_tier.shelf.lines(), most)

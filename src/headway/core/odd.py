@@ -179,9 +179,38 @@ class Odd:
         return self._line_up(self._far.pop(self._about))
 
     def _line_up(self, pile: Pile) -> Pile:
-        ordered = sorted(pile.entries(), reverse=True)
+        """The pile is the line from now on, in order."""
+        keys = _keys(pile.ranks, pile.numbers)
+        places = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
         line = self._line = Pile()
-        line.ranks = [rank for rank, _, _ in ordered]
-        line.numbers = [number for _, number, _ in ordered]
-        line.members = [member for _, _, member in ordered]
+        line.ranks = _picked(pile.ranks, places)
+        line.numbers = _picked(pile.numbers, places)
+        line.members = _picked(pile.members, places)
         return line
+
+
+def _keys(ranks: list[int], numbers: list[int]) -> list[int]:
+    """One number for each entry, in the same order as their ranks and numbers.
+
+    Most are small, and then many times faster to compare than tuples are.
+    """
+    low, low_number = ranks[0], numbers[0]
+    high_number = low_number
+    for rank in ranks:
+        if rank < low:
+            low = rank
+    for number in numbers:
+        if number < low_number:
+            low_number = number
+        elif number > high_number:
+            high_number = number
+    width = (high_number - low_number).bit_length()
+    return [
+        ((ranks[place] - low) << width) + numbers[place] - low_number
+        for place in range(len(ranks))
+    ]
+
+
+def _picked(values: list[Any], places: list[int]) -> list[Any]:
+    """As they are: a number would be made anew if it was known to be one."""
+    return [values[place] for place in places]

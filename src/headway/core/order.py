@@ -7,7 +7,7 @@ from headway.core.odd import Odd
 if TYPE_CHECKING:
     from headway.core.shelf import Member
 
-LINES_MAX: Final = 4
+LINES_MAX: Final = 8
 """So many weights of tenants, or jobs come late, before the rest is odd."""
 BEGUN_MIN: Final = 16
 """So many empty places at the beginning of a line are not worth to be cut off."""
@@ -81,11 +81,11 @@ class Order:
         "_best",
         "_first",
         "_is_found",
-        "_lines",
         "_odd",
         "_odd_first",
         "_odd_number",
         "_odd_rank",
+        "lines",
         "number",
         "rank",
         "size",
@@ -95,7 +95,7 @@ class Order:
         self.size = 0
         self.rank = self.number = 0
         """What the first was entered by."""
-        self._lines: list[Line] = []
+        self.lines: list[Line] = []
         self._odd: Odd | None = None
         """Those for which no line was left, once there were any..."""
         self._odd_first: Member | None = None
@@ -116,7 +116,7 @@ class Order:
         low = self._odd_rank
         low_number = self._odd_number
         first = self._odd_first
-        for line in self._lines:
+        for line in self.lines:
             rank = line.rank
             if (
                 first is None
@@ -136,16 +136,16 @@ class Order:
     def push(self, rank: int, member: "Member") -> None:
         self.size += 1
         number = member.number
-        for line in self._lines:
+        for line in self.lines:
             last = line.last_rank
             if last < rank or (last == rank and line.last_number <= number):
                 # It is behind all of that line, and so not the first of all.
                 line.add(rank, member)
                 return
         best: Line | None = None
-        if len(self._lines) < LINES_MAX:
+        if len(self.lines) < LINES_MAX:
             best = Line(rank, member)
-            self._lines.append(best)
+            self.lines.append(best)
         else:
             self._push_odd(rank, number, member)
         if self._is_found and (
@@ -157,16 +157,6 @@ class Order:
             self._best = best
             self.rank = rank
             self.number = number
-
-    def coming(self, most: int) -> "list[Member]":
-        """The next members of the first's line, whether their entries count or not."""
-        best = self._best
-        if not self._is_found or best is None:
-            best = self._lines[0] if self._lines else None
-        if best is None:
-            return []
-        some = best.members[best.begun : best.begun + most]
-        return [member for member in some if member is not None]
 
     def drop(self) -> None:
         """Takes out what `first` has just told."""
@@ -180,11 +170,11 @@ class Order:
             if odd.size:
                 self._odd_rank, self._odd_number, self._odd_first = odd.first()
         elif not self._best.drop():
-            self._lines.remove(self._best)
+            self.lines.remove(self._best)
 
     def entries(self) -> "list[tuple[int, int, Member]]":
         found = [] if self._odd is None else self._odd.entries()
-        for line in self._lines:
+        for line in self.lines:
             for place in range(line.begun, len(line.members)):
                 member = line.members[place]
                 assert member is not None
@@ -196,7 +186,7 @@ class Order:
         self._is_found = True
         self._first = None
         self._best = None
-        self._lines.clear()
+        self.lines.clear()
         self._odd = self._odd_first = None
 
     def _push_odd(self, rank: int, number: int, member: "Member") -> None:

@@ -23,6 +23,7 @@ typedef OBJECT(fairness___TenantRule) TenantRule;
 typedef OBJECT(job___Job) Job;
 typedef OBJECT(lane___TenancyTier) TenancyTier;
 typedef OBJECT(limits___Gauge) Gauge;
+typedef OBJECT(order___Line) Line;
 typedef OBJECT(part___Hold) Hold;
 typedef OBJECT(register___Register) Register;
 typedef OBJECT(strand___Strand) Strand;
@@ -44,12 +45,19 @@ enum {
     ONE = sizeof(PyTupleObject),
     /* Objects in one step. */
     ROOM = 512,
+    /* Lines of an order that are looked at: it has some more only if it has many. */
+    LINES = 16,
+    /* Places of a dictionary at which a name is looked for. */
+    PROBES = 3,
+    /* How the next of them is found, as the interpreter does it. */
+    PERTURB = 5,
     /* What is asked of objects at most: fields lie in the order of their use, and a line
      * that nobody looks at takes the place of another. */
     ACCOUNT = offsetof(Account, _tenancies),
     GAUGE = offsetof(Gauge, _limit),
     RULE = offsetof(TenantRule, _name),
     START = offsetof(Job, _result_ms),
+    NEXT = offsetof(Job, _cost) + sizeof(void *),
     TIER = offsetof(TenancyTier, _lane_tier) + sizeof(void *),
     USE = offsetof(Use, _others),
 };
@@ -65,8 +73,8 @@ typedef struct {
     name.count = 0
 
 /* The classes by which members of one place are told apart. */
-static PyTypeObject *job_type, *register_type, *strand_type, *tier_type, *timers_type,
-    *turn_type;
+static PyTypeObject *job_type, *line_type, *register_type, *strand_type, *tier_type,
+    *timers_type, *turn_type;
 
 /* Into the second cache: the first is too small for what a batch needs. */
 static inline void ask_line(const void *place) { __builtin_prefetch(place, 1, 2); }
@@ -217,10 +225,17 @@ static void along_turns(Some *turns, Timers *timers)
         if (timers) {
             add(&fronts, turn->_front, START);
             add(&holds, turn->_holds, ONE);
-        } else if (is_there(turn->_back)) {
+            continue;
+        }
+        if (is_there(turn->_back)) {
             ask_line(&((Job *)turn->_front)->_turn);
             ask_line(&((Job *)turn->_back)->_behind);
         }
+        /* It leaves the line of empty turns: its neighbours are told. */
+        if (is_there(turn->_emptied_before))
+            ask_line(&((Turn *)turn->_emptied_before)->_emptied_after);
+        if (is_there(turn->_emptied_after))
+            ask_line(&((Turn *)turn->_emptied_after)->_emptied_before);
     }
     along_tenancies(&tenancies, &gauges);
     for (int i = 0; i < strands.count; i++)
@@ -230,6 +245,8 @@ static void along_turns(Some *turns, Timers *timers)
         Job *job = (Job *)fronts.items[i];
         ask_line(job->_tenant);
         ask_timer(timers, job);
+        if (is_there(job->_behind))
+            ask(job->_behind, NEXT);
     }
     along_holds(&holds, NULL);
 }
@@ -300,17 +317,95 @@ static PyObject *ends(PyObject *self, PyObject *const *args, Py_ssize_t given)
     Py_RETURN_NONE;
 }
 
-/* starts(timers, tiers) */
+/* How many entries of a line come before a rank, if they lie evenly between its ends. */
+static int64_t below(Line *line, double rank)
+{
+    int64_t count = PyList_GET_SIZE(line->_members) - value_of(line->_begun);
+    double first = (double)value_of(line->_rank), last = (double)value_of(line->_last_rank);
+    if (rank < first)
+        return 0;
+    return rank >= last ? count : 1 + (int64_t)((count - 1) * (rank - first) / (last - first));
+}
+
+/* What those entries of a list are, from one place on: first where that is written. */
+static void ask_places(PyObject *list, int64_t begun, int64_t count)
+{
+    ask(&PyList_GET_ITEM(list, begun), count * sizeof(void *));
+}
+
+static void ask_items(PyObject *list, int64_t begun, int64_t count)
+{
+    for (int64_t i = begun; i < begun + count; i++)
+        ask_line(PyList_GET_ITEM(list, i));
+}
+
+/* The members that these lines will give, about so many, the lowest ranks first. */
+static void along_lines(Line **lines, int known, int64_t most, Some *tiers)
+{
+    int64_t counts[LINES];
+    double low = 0, high = 0;
+    for (int i = 0; i < known; i++) {
+        double first = (double)value_of(lines[i]->_rank);
+        double last = (double)value_of(lines[i]->_last_rank);
+        low = i && low < first ? low : first;
+        high = i && high > last ? high : last;
+    }
+    for (int step = 0; step < 24; step++) {
+        double middle = (low + high) / 2;
+        int64_t sum = 0;
+        for (int i = 0; i < known; i++)
+            sum += below(lines[i], middle);
+        if (sum < most)
+            low = middle;
+        else
+            high = middle;
+    }
+    for (int i = 0; i < known; i++) {
+        int64_t begun = value_of(lines[i]->_begun);
+        counts[i] = below(lines[i], high);
+        counts[i] = counts[i] < most ? counts[i] : most;
+        ask_places(lines[i]->_members, begun, counts[i]);
+        ask_places(lines[i]->_ranks, begun, counts[i]);
+        ask_places(lines[i]->_numbers, begun, counts[i]);
+    }
+    for (int i = 0; i < known; i++) {
+        int64_t begun = value_of(lines[i]->_begun);
+        ask_items(lines[i]->_ranks, begun, counts[i]);
+        ask_items(lines[i]->_numbers, begun, counts[i]);
+        for (int64_t n = 0; n < counts[i]; n++)
+            add(tiers, PyList_GET_ITEM(lines[i]->_members, begun + n), TIER);
+    }
+}
+
+/* Whether it is a line as it should be. */
+static int is_line(PyObject *object)
+{
+    Line *line = (Line *)object;
+    if (Py_TYPE(object) != line_type || !line->_members || !line->_ranks || !line->_numbers)
+        return 0;
+    return is_small(line->_begun) && is_small(line->_rank) && is_small(line->_last_rank) &&
+           PyList_GET_SIZE(line->_ranks) == PyList_GET_SIZE(line->_members) &&
+           PyList_GET_SIZE(line->_numbers) == PyList_GET_SIZE(line->_members);
+}
+
+/* starts(timers, lines, most) */
 static PyObject *starts(PyObject *self, PyObject *const *args, Py_ssize_t given)
 {
-    PyTypeObject *wanted[] = {timers_type, &PyList_Type};
-    if (!are(args, given, wanted, 2))
+    PyTypeObject *wanted[] = {timers_type, &PyList_Type, &PyLong_Type};
+    if (!are(args, given, wanted, 3))
         return NULL;
     Timers timers = {(TimeBuckets *)args[0], -1, NULL};
+    int64_t most = PyLong_AsLongLong(args[2]);
+    if (PyErr_Occurred())
+        return NULL;
+    Line *lines[LINES];
+    int known = 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args[1]) && known < LINES; i++)
+        if (is_line(PyList_GET_ITEM(args[1], i)))
+            lines[known++] = (Line *)PyList_GET_ITEM(args[1], i);
     SOME(tiers);
     SOME(turns);
-    for (int i = 0; i < at_most(PyList_GET_SIZE(args[1])); i++)
-        add(&tiers, PyList_GET_ITEM(args[1], i), sizeof(TenancyTier));
+    along_lines(lines, known, most, &tiers);
     for (int i = 0; i < tiers.count; i++) {
         TenancyTier *tier = (TenancyTier *)tiers.items[i];
         if (Py_TYPE(tier) == tier_type)
@@ -320,37 +415,69 @@ static PyObject *starts(PyObject *self, PyObject *const *args, Py_ssize_t given)
     Py_RETURN_NONE;
 }
 
-/* Entries of a dictionary by names: first its index, then they, then what they say. */
+/* Where a name is looked for in a dictionary. */
+typedef struct {
+    size_t hash, perturb, place;
+    const char *index;
+    PyDictUnicodeEntry *entry;
+} Look;
+
+static int64_t read_index(const char *index, unsigned wide)
+{
+    return wide == 0   ? *(const int8_t *)index
+           : wide == 1 ? *(const int16_t *)index
+           : wide == 2 ? *(const int32_t *)index
+                       : *(const int64_t *)index;
+}
+
+/* Entries of a dictionary by names: first its index, then they, then their keys, then
+ * what they say; where a key is another's, the same at the next place. */
 static void along_names(PyDictKeysObject *keys, PyObject *names, Some *found)
 {
     if (keys->dk_kind != DICT_KEYS_UNICODE)
         return;
-    PyDictUnicodeEntry *entries[ROOM];
-    const char *places[ROOM];
+    Look looks[ROOM];
     unsigned wide = keys->dk_log2_index_bytes - keys->dk_log2_size;
     size_t mask = ((size_t)1 << keys->dk_log2_size) - 1;
-    int count = at_most(PyList_GET_SIZE(names)), known = 0;
-    for (int i = 0; i < count; i++) {
+    int left = 0;
+    for (int i = 0; i < at_most(PyList_GET_SIZE(names)); i++) {
         PyObject *name = PyList_GET_ITEM(names, i);
-        size_t hash = PyUnicode_CheckExact(name) ? (size_t)PyObject_Hash(name) : 0;
-        places[i] = (const char *)keys->dk_indices + ((hash & mask) << wide);
-        ask_line(places[i]);
-    }
-    for (int i = 0; i < count; i++) {
-        int64_t place = wide == 0   ? *(const int8_t *)places[i]
-                        : wide == 1 ? *(const int16_t *)places[i]
-                        : wide == 2 ? *(const int32_t *)places[i]
-                                    : *(const int64_t *)places[i];
-        if (place < 0)
+        if (!PyUnicode_CheckExact(name))
             continue;
-        entries[known] = DK_UNICODE_ENTRIES(keys) + place;
-        ask_line(entries[known++]);
+        size_t hash = (size_t)PyObject_Hash(name);
+        looks[left++] = (Look){hash, hash, hash & mask, NULL, NULL};
     }
-    for (int i = 0; i < known; i++) {
-        if (!entries[i]->me_value)
-            continue;
-        ask(entries[i]->me_key, NAME);
-        add(found, entries[i]->me_value, sizeof(Turn));
+    for (int probe = 0; probe < PROBES && left; probe++) {
+        int known = 0;
+        for (int i = 0; i < left; i++) {
+            looks[i].index = (const char *)keys->dk_indices + (looks[i].place << wide);
+            ask_line(looks[i].index);
+        }
+        for (int i = 0; i < left; i++) {
+            int64_t at = read_index(looks[i].index, wide);
+            if (at == DKIX_EMPTY)
+                continue;
+            looks[i].entry = at < 0 ? NULL : DK_UNICODE_ENTRIES(keys) + at;
+            ask_line(looks[i].entry);
+            looks[known++] = looks[i];
+        }
+        left = known;
+        for (int i = 0; i < left; i++)
+            if (looks[i].entry && looks[i].entry->me_key)
+                ask(looks[i].entry->me_key, NAME);
+        known = 0;
+        for (int i = 0; i < left; i++) {
+            Look look = looks[i];
+            PyObject *key = look.entry ? look.entry->me_key : NULL;
+            if (key && (size_t)((PyASCIIObject *)key)->hash == look.hash) {
+                add(found, look.entry->me_value, sizeof(Turn));
+                continue;
+            }
+            look.perturb >>= PERTURB;
+            look.place = (look.place * 5 + look.perturb + 1) & mask;
+            looks[known++] = look;
+        }
+        left = known;
     }
 }
 
@@ -392,13 +519,14 @@ static PyObject *is_here(PyObject *self, PyObject *none)
     static int is_known = -1;
     if (is_known < 0) {
         job_type = class_of("headway.core.job", "Job", sizeof(Job));
+        line_type = class_of("headway.core.order", "Line", sizeof(Line));
         register_type =
             class_of("headway.core.register", "Register", sizeof(Register));
         strand_type = class_of("headway.core.strand", "Strand", sizeof(Strand));
         tier_type = class_of("headway.core.lane", "TenancyTier", sizeof(TenancyTier));
         timers_type = class_of("headway.core.timers", "TimeBuckets", sizeof(TimeBuckets));
         turn_type = class_of("headway.core.turn", "Turn", sizeof(Turn));
-        is_known = job_type && register_type && strand_type && tier_type &&
+        is_known = job_type && line_type && register_type && strand_type && tier_type &&
                    timers_type && turn_type;
         PyErr_Clear();
     }

@@ -7,6 +7,7 @@ prefetch.c, which stands in for this module then.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headway.core.order import Line
     from headway.core.register import Register
     from headway.core.timers import TimeBuckets
 
@@ -26,8 +27,10 @@ def ends(
     """Asks for the jobs of these leases, and for what is touched when they end."""
 
 
-def starts(timers: "TimeBuckets[Any]", tiers: list[Any], /) -> None:
-    """Asks for the only turn of each of these tiers, and for what it is about to start."""
+def starts(timers: "TimeBuckets[Any]", lines: "list[Line]", most: int, /) -> None:
+    """Asks for the tiers that stand first in these lines, for the only turn of each, and
+    for what it is about to start.
+    """
 
 
 def arrivals(known: dict[str, Any], names: list[str], /) -> None:

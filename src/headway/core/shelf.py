@@ -8,7 +8,7 @@ member says that it is the one.
 from typing import Any, Final, Generic, TypeVar, cast
 
 from headway.core import defaults
-from headway.core.order import Order
+from headway.core.order import Line, Order
 
 OFF: Final = 0
 FRESH: Final = 1
@@ -20,7 +20,7 @@ NEVER: Final = 2 * defaults.TIME_MAX_MS
 class Member:
     """What can stand on a shelf; only the shelf writes all but its number."""
 
-    __slots__ = ("aim", "call", "home", "mark", "number", "rank", "seat")
+    __slots__ = ("aim", "call", "caller", "home", "mark", "number", "rank", "seat")
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -34,7 +34,9 @@ class Member:
         self.mark = -1
         """The rank of the entry that counts among those of its seat: its own or less."""
         self.call = NEVER
-        """The aim of the entry that counts: its own or less; NEVER if there is none."""
+        """The aim of the entry that counts: its own or less; NEVER if there is none..."""
+        self.caller: Shelf[Any] | None = None
+        """...and the shelf that has it: it counts again when its member comes back."""
 
     def come_due(self, now_ms: int) -> None:
         """Its aim has come: it takes its new seat."""
@@ -103,7 +105,7 @@ class Shelf(Member, Generic[M]):
             return
         member.home = None
         member.seat = OFF
-        member.aim = -1
+        member.aim = NEVER
         self.size -= 1
         if self.top is member:
             self.top = None
@@ -112,6 +114,9 @@ class Shelf(Member, Generic[M]):
         elif self.size == 0 and self.due is not _NONE:
             self.due.clear()
             self.fresh.clear()
+            for _, _, called in self.ahead.entries():
+                if called.caller is self:
+                    called.call = NEVER
             self.ahead.clear()
 
     def settle(self, now_ms: int) -> None:
@@ -124,7 +129,7 @@ class Shelf(Member, Generic[M]):
         while (member := ahead.first()) is not None and ahead.rank <= now_ms:
             aim = ahead.rank
             ahead.drop()
-            if member.home is self and member.call == aim:
+            if member.caller is self and member.call == aim:
                 member.call = NEVER
                 if member.aim == aim:
                     member.come_due(now_ms)
@@ -143,10 +148,9 @@ class Shelf(Member, Generic[M]):
         self.top = first
         return first
 
-    def coming(self, most: int) -> list[M]:
-        """Some of those who are likely to be first soon."""
-        order = self.due if self.due.size else self.fresh
-        return cast(list[M], order.coming(most))
+    def lines(self) -> list[Line]:
+        """In which those stand who are likely to be first soon."""
+        return self.due.lines if self.due.size else self.fresh.lines
 
     def lowest(self) -> M | None:
         """The lowest pass of all, due or not."""
@@ -167,16 +171,16 @@ class Shelf(Member, Generic[M]):
         ahead = self.ahead
         while (member := ahead.first()) is not None:
             aim = ahead.rank
+            if member.caller is not self or member.call != aim:
+                ahead.drop()
+                continue
             later = member.aim
-            if member.home is not self or member.call != aim:
-                ahead.drop()
-            elif later == aim:
+            if later == aim:
                 return later
-            else:
-                ahead.drop()
-                member.call = later
-                if later < NEVER:
-                    ahead.push(later, member)
+            ahead.drop()
+            member.call = later
+            if later < NEVER:
+                ahead.push(later, member)
         return NEVER
 
     def _first_of(self, order: Order, seat: int) -> M | None:
@@ -200,12 +204,14 @@ class Shelf(Member, Generic[M]):
 
     def _join(self, member: M) -> None:
         member.home = self
+        member.seat = OFF
+        if member.caller is not self:
+            member.caller = self
+            member.call = NEVER
         self.size += 1
         if self.size == 1:
             self.solo = member
             return
-        member.seat = OFF
-        member.call = NEVER
         solo = self.solo
         if solo is not None:
             # A second member comes: the first takes its places in the heaps.
@@ -213,7 +219,6 @@ class Shelf(Member, Generic[M]):
             if self.due is _NONE:
                 self.due, self.fresh, self.ahead = Order(), Order(), Order()
             self._enter(solo, solo.seat, solo.rank)
-            solo.call = NEVER
             if solo.aim < NEVER:
                 self._call(solo, solo.aim)
 
@@ -244,16 +249,15 @@ class Shelf(Member, Generic[M]):
                     and entry[2].seat == seat
                 },
             )
-        _refill(
-            self.ahead,
-            {
-                entry[1]: entry
-                for entry in self.ahead.entries()
-                if entry[2].home is self
-                and entry[2].call == entry[0]
-                and entry[2].number == entry[1]
-            },
-        )
+        called: dict[int, tuple[int, int, Member]] = {}
+        for entry in self.ahead.entries():
+            aim, _, member = entry
+            if member.caller is self and member.call == aim:
+                if member.home is self:
+                    called[member.number] = entry
+                else:
+                    member.call = NEVER
+        _refill(self.ahead, called)
 
 
 def _refill(order: Order, entries: dict[int, tuple[int, int, Member]]) -> None:
