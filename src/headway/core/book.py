@@ -68,9 +68,14 @@ class Book:
         self.last_seq = 0
         self.last_token = 0
         self.decision = Decision([], {}, [], [])
+        # Two of its fields: compiled code looks those of a record up by name.
+        self._changed = self.decision.jobs
+        self._events = self.decision.events
 
     def open_decision(self) -> None:
         self.decision = Decision([], {}, [], [])
+        self._changed = self.decision.jobs
+        self._events = self.decision.events
         self.dispatch.parking.asks = self.decision.asks
         self.shared.facts = self.decision.facts
         self.shared.moved = self.decision.moved
@@ -79,9 +84,8 @@ class Book:
 
     def write(self, job: Job, event: msgspec.Struct) -> None:
         """The job changed, and this is how."""
-        decision = self.decision
-        decision.jobs[job.seq] = job
-        decision.events.append(event)
+        self._changed[job.seq] = job
+        self._events.append(event)
 
     def know(self, kind: FactKind, queue: str, name: str = "") -> None:
         """Something else than a job changed, and has to be remembered."""

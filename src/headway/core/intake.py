@@ -18,6 +18,7 @@ from headway.core.commands import (
 )
 from headway.core.config import WhenFull
 from headway.core.errors import IdempotencyConflict, QueueFull, WrongState
+from headway.core.events import Enqueued
 from headway.core.fairness import stride_of
 from headway.core.idempotency import fingerprint
 from headway.core.job import Job
@@ -215,9 +216,8 @@ def accept(
     job.priority = rules.priority if priority is None else priority
     job.cost = _cost(rules, kind) if cost is None else cost
     job.attempts_max = rules.attempts_max if attempts_max is None else attempts_max
-    job.expires_ms = now_ms + (
-        rules.lifetime_ms if lifetime_ms is None else lifetime_ms
-    )
+    life_ms: int = rules.lifetime_ms if lifetime_ms is None else lifetime_ms
+    job.expires_ms = now_ms + life_ms
     if key is not None:
         digest = queue.keys.add(key, seq, spec, now_ms)
         book.decision.keys.append((queue.name, key, seq, digest, now_ms))
@@ -226,8 +226,11 @@ def accept(
         set_weight(book, queue, tenant, weight, now_ms)
     if rules.is_levelled:
         _fix_level(queue, job)
-    job.run_at_ms = (rules if windows is None else windows).opens_ms(run_at_ms)
-    enqueued = events.Enqueued(
+    if windows is None:
+        job.run_at_ms = rules.opens_ms(run_at_ms)
+    else:
+        job.run_at_ms = windows.opens_ms(run_at_ms)
+    enqueued = Enqueued(
         now_ms,
         job.seq,
         0,

@@ -5,6 +5,7 @@ from typing import Final
 from headway.core import defaults, events, retry
 from headway.core.book import Book
 from headway.core.config import QueueConfig
+from headway.core.events import Acked, Leased
 from headway.core.job import Job
 from headway.core.queue import Queue
 from headway.core.results import NO_VALUE, NOTHING, Result, kept
@@ -69,7 +70,7 @@ def lease(book: Book, job: Job, until_ms: int, worker: str, now_ms: int) -> None
     queue.leased += 1
     book.leases.add(job.token, job)
     book.arm(job)
-    leased = events.Leased(
+    leased = Leased(
         now_ms,
         job.seq,
         job.generation,
@@ -120,7 +121,7 @@ def finish(book: Book, job: Job, now_ms: int, result: Result = NOTHING) -> None:
     queue = book.queues[job.queue]
     queue.rules.kind(job.kind).ran(run_ms)
     leave(book, job, DONE, now_ms, result)
-    acked = events.Acked(
+    acked = Acked(
         now_ms,
         job.seq,
         job.generation,

@@ -7,7 +7,7 @@ from headway.core.odd import Odd
 if TYPE_CHECKING:
     from headway.core.shelf import Member
 
-LINES_MAX: Final = 8
+LINES_MAX: Final = 4
 """So many weights of tenants, or jobs come late, before the rest is odd."""
 BEGUN_MIN: Final = 16
 """So many empty places at the beginning of a line are not worth to be cut off."""

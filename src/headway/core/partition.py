@@ -228,12 +228,15 @@ class Partition:
     def _grant(self, board: Board, command: Lease, has: int, now_ms: int) -> list[Job]:
         book = self.book
         jobs: list[Job] = []
-        looks = ahead.is_worth_it(book, command.max - has)
-        while has + len(jobs) < command.max:
+        wanted = command.max - has
+        worker = command.worker
+        asked_ms = command.lease_ms
+        looks = ahead.is_worth_it(book, wanted)
+        while len(jobs) < wanted:
             if looks and len(jobs) % ahead.PIECE == 0:
                 lane_tier = board.pick(now_ms, book.shared.ledger)
                 if lane_tier is not None:
-                    most = min(ahead.PIECE, command.max - has - len(jobs))
+                    most = min(ahead.PIECE, wanted - len(jobs))
                     ahead.at_starts(book, lane_tier, most)
             job = book.dispatch.next(board, now_ms)
             if job is None:
@@ -242,10 +245,8 @@ class Partition:
                     continue
                 break
             queue = book.queues[job.queue]
-            lease_ms = command.lease_ms
-            if lease_ms is None:
-                lease_ms = queue.rules.lease_ms
-            life.lease(book, job, now_ms + lease_ms, command.worker, now_ms)
+            lease_ms = queue.rules.lease_ms if asked_ms is None else asked_ms
+            life.lease(book, job, now_ms + lease_ms, worker, now_ms)
             board.starts += 1
             if queue.rules.floor:
                 board.restart_floor(queue)

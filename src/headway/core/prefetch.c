@@ -14,6 +14,7 @@
 #include "__native_headway.h"
 /* Where entries of a dictionary lie: nothing but the interpreter's own header says it. */
 #include "internal/pycore_dict.h"
+#include "internal/pycore_gc.h"
 
 #define OBJECT(name) headway___core___##name##Object
 
@@ -34,8 +35,6 @@ typedef OBJECT(usage___Use) Use;
 
 enum {
     LINE = 64,
-    /* Bytes that the collector keeps before an object. */
-    HEAD = 16,
     /* Where the allocator notes what is freed is at the beginning of so many bytes. */
     POOL = 1 << 14,
     /* Bytes of what a job is told to do, and of a short name. */
@@ -45,6 +44,8 @@ enum {
     ONE = sizeof(PyTupleObject),
     /* Objects in one step. */
     ROOM = 512,
+    /* How far apart a register has the places of two numbers in a row. */
+    SPREAD = 3,
     /* Lines of an order that are looked at: it has some more only if it has many. */
     LINES = 16,
     /* Places of a dictionary at which a name is looked for. */
@@ -116,7 +117,8 @@ static PyObject **slot_of(Register *numbers, int64_t number)
     PyObject *places = numbers->__places;
     if (!places || !is_small(numbers->__mask) || !is_small(numbers->__half))
         return NULL;
-    int64_t place = number & value_of(numbers->__mask), most = PyList_GET_SIZE(places);
+    int64_t place = number * SPREAD & value_of(numbers->__mask);
+    int64_t most = PyList_GET_SIZE(places);
     if (place >= most)
         place -= value_of(numbers->__half);
     return place >= 0 && place < most ? &PyList_GET_ITEM(places, place) : NULL;
@@ -222,9 +224,11 @@ static void along_turns(Some *turns, Timers *timers)
             continue;
         add(&tenancies, turn->_tenancy, sizeof(Tenancy));
         add(&strands, turn->_strand, sizeof(Strand));
+        /* Who has nothing else to start is next, mostly. */
+        if (timers || turn->_count == 0)
+            add(&holds, turn->_holds, ONE);
         if (timers) {
             add(&fronts, turn->_front, START);
-            add(&holds, turn->_holds, ONE);
             continue;
         }
         if (is_there(turn->_back)) {
@@ -294,11 +298,16 @@ static PyObject *ends(PyObject *self, PyObject *const *args, Py_ssize_t given)
         slots[places++] = slot;
     }
     PyErr_Clear();
-    for (int i = 0; i < places; i++)
+    for (int i = 0; i < places; i++) {
         add(&jobs, *slots[i], sizeof(Job));
+        if (is_there(*slots[i]))
+            ask_line(_Py_AS_GC(*slots[i]));
+    }
     for (int i = 0; i < jobs.count; i++) {
         Job *job = (Job *)jobs.items[i];
-        ask_line((const char *)job - HEAD);
+        /* The collector's list goes on from the one before it to the one behind. */
+        ask_line(_PyGCHead_PREV(_Py_AS_GC(job)));
+        ask_line(_PyGCHead_NEXT(_Py_AS_GC(job)));
         ask_pool(job);
         ask(job->_spec, SPEC);
         ask_pool(job->_spec);

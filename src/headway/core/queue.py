@@ -97,6 +97,8 @@ class Queue:
         self.lanes: dict[int, Lane] = {}
         self.exempt: dict[int, Lane] = {}
         """Lanes of jobs that no limit stops."""
+        self._last_lane: Lane | None = None
+        """Which a job was put in last: the next mostly belongs there, too."""
         self.boards: list[Board] = []
         self.shape_met = self.rules.shape
         """The shape of the rules that parked turns know of."""
@@ -163,9 +165,12 @@ class Queue:
         """The turn that the job joins when it is ready."""
         rules = self.rules
         is_exempt = job.is_critical or bool(job.holds)
-        lane = (self.exempt if is_exempt else self.lanes).get(job.slo_ms)
-        if lane is None:
-            lane = self._lane(job.slo_ms, is_exempt=is_exempt)
+        lane = self._last_lane
+        if lane is None or lane.slo_ms != job.slo_ms or lane.is_exempt != is_exempt:
+            lane = (self.exempt if is_exempt else self.lanes).get(job.slo_ms)
+            if lane is None:
+                lane = self._lane(job.slo_ms, is_exempt=is_exempt)
+            self._last_lane = lane
         dims = rules.dims
         strand: Strand | None = None
         if job.windows is None:

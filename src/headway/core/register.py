@@ -11,7 +11,11 @@ from headway.core.job import Job
 
 PLACES_MIN: Final = 1_024
 PLACES_EACH: Final = 2
-"""So many places for each job. Numbers in a row never meet there, others seldom."""
+"""So many places for each job. Numbers in a row seldom meet there..."""
+WAYS: Final = 4
+"""...and then the others of this many places, side by side, are as good; a power of two."""
+SPREAD: Final = 3
+"""Places of numbers in a row are so far apart: others fit in between while those stay."""
 SPARSE: Final = 8
 """With more places than this for each job, most of them are given back."""
 
@@ -19,8 +23,9 @@ SPARSE: Final = 8
 class Register:
     """Jobs by seq. The list grows without ever being built anew at one go.
 
-    A number's place is its remainder by the number of places, where that is a power of
-    two. On the way to the next one, places of the lower half are split one by one.
+    A number's place is what remains of its multiple by the number of places, where that
+    is a power of two. On the way to the next one, places of the lower half are split, few
+    at a time.
     """
 
     __slots__ = ("_half", "_mask", "_others", "_places", "_size")
@@ -30,7 +35,7 @@ class Register:
         self._half = PLACES_MIN
         self._mask = 2 * PLACES_MIN - 1
         self._others: dict[int, Job] = {}
-        """Jobs that came when their place was taken."""
+        """Jobs that came when all of their places were taken."""
         self._size = 0
 
     def number_of(self, job: Job) -> int:
@@ -43,37 +48,44 @@ class Register:
         places = self._places
         if PLACES_EACH * self._size > len(places):
             self._grow()
-            self._grow()
-        place = number & self._mask
+        place = number * SPREAD & self._mask
         if place >= len(places):
             place -= self._half
         if places[place] is None:
             places[place] = job
-        else:
-            self._others[number] = job
+            return
+        for way in range(1, WAYS):
+            if places[place ^ way] is None:
+                places[place ^ way] = job
+                return
+        self._others[number] = job
 
     def drop(self, number: int, job: Job) -> None:
         """The job is there, by the same number as when it came."""
         places = self._places
-        place = number & self._mask
+        place = number * SPREAD & self._mask
         if place >= len(places):
             place -= self._half
         if places[place] is job:
             places[place] = None
         else:
-            del self._others[number]
+            self._drop_other(number, place, job)
         self._size -= 1
         if SPARSE * self._size < len(places) > PLACES_MIN:
             self._shrink()
 
     def get(self, number: int) -> Job | None:
         places = self._places
-        place = number & self._mask
+        place = number * SPREAD & self._mask
         if place >= len(places):
             place -= self._half
         job = places[place]
         if job is not None and job.seq == number:
             return job
+        for way in range(1, WAYS):
+            job = places[place ^ way]
+            if job is not None and job.seq == number:
+                return job
         return self._others.get(number) if self._others else None
 
     def values(self) -> list[Job]:
@@ -104,19 +116,29 @@ class Register:
     def __len__(self) -> int:
         return self._size
 
+    def _drop_other(self, number: int, place: int, job: Job) -> None:
+        """The same for one whose own place was taken when it came."""
+        places = self._places
+        for way in range(1, WAYS):
+            if places[place ^ way] is job:
+                places[place ^ way] = None
+                return
+        del self._others[number]
+
     def _grow(self) -> None:
-        """One place more: the next of the lower half is split."""
+        """Some places more: the next of the lower half that go together are split."""
         places, half = self._places, self._half
         if len(places) == half + half:
             self._half = half = len(places)
             self._mask = half + half - 1
         split = len(places) - half
-        job = places[split]
-        if job is not None and self.number_of(job) & half:
-            places[split] = None
-            places.append(job)
-        else:
-            places.append(None)
+        for place in range(split, split + WAYS):
+            job = places[place]
+            if job is not None and self.number_of(job) * SPREAD & half:
+                places[place] = None
+                places.append(job)
+            else:
+                places.append(None)
 
     def _shrink(self) -> None:
         """Few are left: they take places in a list as long as they need."""
@@ -139,10 +161,14 @@ class LeaseRegister(Register):
     def get(self, number: int) -> Job | None:
         # Spelled out: `number_of` would be one more call for each job that ends.
         places = self._places
-        place = number & self._mask
+        place = number * SPREAD & self._mask
         if place >= len(places):
             place -= self._half
         job = places[place]
         if job is not None and job.token == number:
             return job
+        for way in range(1, WAYS):
+            job = places[place ^ way]
+            if job is not None and job.token == number:
+                return job
         return self._others.get(number) if self._others else None

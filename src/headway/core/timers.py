@@ -12,7 +12,7 @@ from headway.core.errors import BadValue
 WIDTH_MS: Final = 512
 STALE_SLACK: Final = 64
 """Dead heap entries, or empty places of a bucket, that are not worth a clean-up."""
-SPARSE: Final = 8
+SPARSE: Final = 16
 """A bucket with one key in so many places keeps those that are left in a dictionary."""
 
 K = TypeVar("K")
@@ -132,6 +132,8 @@ class TimeBuckets(Generic[K]):
     """
 
     __slots__ = (
+        "_added",
+        "_added_number",
         "_at_ms",
         "_boxed_ms",
         "_edge",
@@ -139,6 +141,8 @@ class TimeBuckets(Generic[K]):
         "_heap",
         "_near",
         "_numbers",
+        "_removed",
+        "_removed_number",
         "_shift",
     )
 
@@ -151,6 +155,11 @@ class TimeBuckets(Generic[K]):
         # together, and compiled code would make an object for each.
         self._at_ms = -1
         self._boxed_ms: Any = -1
+        # The far buckets that were last added to and removed from, and their numbers:
+        # as long as they are there.
+        self._added: Bucket[K] | None = None
+        self._removed: Bucket[K] | None = None
+        self._added_number = self._removed_number = 0
         # The far buckets' numbers, and those of buckets that were emptied since.
         self._numbers: list[int] = []
         # Every key whose bucket is below the edge is near, and no other.
@@ -173,10 +182,14 @@ class TimeBuckets(Generic[K]):
             place = self._near.put(key, self._boxed_ms)
             heappush(self._heap, (at_ms, place))
             return place
-        bucket = self._far.get(number)
-        if bucket is None:
-            bucket = self._far[number] = Bucket()
-            heappush(self._numbers, number)
+        bucket = self._added
+        if bucket is None or number != self._added_number:
+            bucket = self._far.get(number)
+            if bucket is None:
+                bucket = self._far[number] = Bucket()
+                heappush(self._numbers, number)
+            self._added = bucket
+            self._added_number = number
         return bucket.put(key, self._boxed_ms)
 
     def remove(self, key: K, at_ms: int, place: int) -> bool:
@@ -191,11 +204,18 @@ class TimeBuckets(Generic[K]):
             if len(self._heap) > 3 * near.count + STALE_SLACK:
                 self._drop_dead_entries()
             return True
-        bucket = self._far.get(number)
-        if bucket is None or not bucket.drop(key, place):
+        bucket = self._removed
+        if bucket is None or number != self._removed_number:
+            bucket = self._far.get(number)
+            if bucket is None:
+                return False
+            self._removed = bucket
+            self._removed_number = number
+        if not bucket.drop(key, place):
             return False
         if not bucket.count:
             del self._far[number]
+            self._added = self._removed = None
             if len(self._numbers) > 3 * len(self._far) + STALE_SLACK:
                 self._numbers = sorted(self._far)
         return True
@@ -241,6 +261,7 @@ class TimeBuckets(Generic[K]):
         self._near = Bucket()
         self._heap.clear()
         self._edge = last + 1
+        self._added = self._removed = None
         while numbers and numbers[0] < last:
             bucket = far.pop(heappop(numbers), None)
             if bucket is not None:
