@@ -36,7 +36,7 @@ def at_ends(book: "Book", tokens: list[int], first: int) -> None:
 
 
 def at_arrivals(
-    queue: "Queue", specs: "list[JobSpec]", slo_ms: int, first: int
+    book: "Book", queue: "Queue", specs: "list[JobSpec]", slo_ms: int, first: int
 ) -> None:
     """Jobs are about to join their turns.
 
@@ -49,11 +49,12 @@ def at_arrivals(
     some = specs[first : first + PIECE]
     if rules.dims:
         names = [value_of(rules.dims[0], spec) for spec in some]
-        prefetch.arrivals(lane.by_value, names)
+        prefetch.arrivals(lane.by_value, names, book.jobs, book.last_seq + 1)
     elif lane.common is not None:
         by_tenant = lane.common.by_tenant()
         if by_tenant is not None:
-            prefetch.arrivals(by_tenant, [spec.tenant for spec in some])
+            names = [spec.tenant for spec in some]
+            prefetch.arrivals(by_tenant, names, book.jobs, book.last_seq + 1)
 
 
 def at_starts(book: "Book", lane_tier: "LaneTier", most: int) -> None:

@@ -405,7 +405,7 @@ static PyObject *starts(PyObject *self, PyObject *const *args, Py_ssize_t given)
         return NULL;
     Timers timers = {(TimeBuckets *)args[0], -1, NULL};
     int64_t most = PyLong_AsLongLong(args[2]);
-    if (PyErr_Occurred())
+    if (most == -1 && PyErr_Occurred())
         return NULL;
     Line *lines[LINES];
     int known = 0;
@@ -490,12 +490,20 @@ static void along_names(PyDictKeysObject *keys, PyObject *names, Some *found)
     }
 }
 
-/* arrivals(known, names) */
+/* arrivals(known, names, jobs, first): with the places that their jobs will get */
 static PyObject *arrivals(PyObject *self, PyObject *const *args, Py_ssize_t given)
 {
-    PyTypeObject *wanted[] = {&PyDict_Type, &PyList_Type};
-    if (!are(args, given, wanted, 2))
+    PyTypeObject *wanted[] = {&PyDict_Type, &PyList_Type, register_type, &PyLong_Type};
+    if (!are(args, given, wanted, 4))
         return NULL;
+    int64_t first = PyLong_AsLongLong(args[3]);
+    if (first == -1 && PyErr_Occurred())
+        return NULL;
+    for (int i = 0; i < at_most(PyList_GET_SIZE(args[1])); i++) {
+        PyObject **slot = slot_of((Register *)args[2], first + i);
+        if (slot)
+            ask_line(slot);
+    }
     SOME(found);
     SOME(turns);
     along_names(((PyDictObject *)args[0])->ma_keys, args[1], &found);

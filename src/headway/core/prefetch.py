@@ -33,5 +33,9 @@ def starts(timers: "TimeBuckets[Any]", lines: "list[Line]", most: int, /) -> Non
     """
 
 
-def arrivals(known: dict[str, Any], names: list[str], /) -> None:
-    """Asks for the turns of these names, or for the only turns of strands."""
+def arrivals(
+    known: dict[str, Any], names: list[str], jobs: "Register", first: int, /
+) -> None:
+    """Asks for the turns of these names, or for the only turns of strands; and for the
+    places of as many jobs whose numbers come next.
+    """

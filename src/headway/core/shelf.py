@@ -1,14 +1,17 @@
 """A shelf: members in order of pass, those that are due apart from the rest.
 
 Orders with lazy changes: passes and aims mostly rise, so an entry stays where it is when
-its member's key does, and is moved when it surfaces. An entry counts only while its
-member says that it is the one.
+its member's key does, and is moved when it surfaces. It stays when its member leaves, too:
+who comes and goes is back before that, mostly. An entry counts only while its member says
+that it is the one.
 """
 
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 
 from headway.core import defaults
 from headway.core.order import Line, Order
+
+Entry: TypeAlias = "tuple[int, int, Member]"
 
 OFF: Final = 0
 FRESH: Final = 1
@@ -20,7 +23,17 @@ NEVER: Final = 2 * defaults.TIME_MAX_MS
 class Member:
     """What can stand on a shelf; only the shelf writes all but its number."""
 
-    __slots__ = ("aim", "call", "caller", "home", "mark", "number", "rank", "seat")
+    __slots__ = (
+        "aim",
+        "call",
+        "entered",
+        "home",
+        "host",
+        "mark",
+        "number",
+        "rank",
+        "seat",
+    )
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -32,11 +45,18 @@ class Member:
         self.rank = -1
         self.aim = -1
         self.mark = -1
-        """The rank of the entry that counts among those of its seat: its own or less."""
+        """The rank of the entry that counts, its own or less..."""
+        self.entered = OFF
+        """...and the seat among whose entries that is; OFF if there is none."""
         self.call = NEVER
-        """The aim of the entry that counts: its own or less; NEVER if there is none..."""
-        self.caller: Shelf[Any] | None = None
-        """...and the shelf that has it: it counts again when its member comes back."""
+        """The aim of the entry that counts: its own or less; NEVER if there is none."""
+        self.host: Shelf[Any] | None = None
+        """The shelf that has these entries, be it there or away."""
+
+    def renumber(self, number: int) -> None:
+        """Whatever it was entered by is not its own any more."""
+        self.number = number
+        self.entered = OFF
 
     def come_due(self, now_ms: int) -> None:
         """Its aim has come: it takes its new seat."""
@@ -78,7 +98,7 @@ class Shelf(Member, Generic[M]):
             member.aim = aim
             return
         if member.rank != rank or member.seat != seat:
-            is_entered = member.seat == seat and rank >= member.mark
+            is_entered = member.entered == seat and rank >= member.mark
             member.rank = rank
             member.seat = seat
             if not is_entered:
@@ -112,12 +132,7 @@ class Shelf(Member, Generic[M]):
         if self.solo is member:
             self.solo = None
         elif self.size == 0 and self.due is not _NONE:
-            self.due.clear()
-            self.fresh.clear()
-            for _, _, called in self.ahead.entries():
-                if called.caller is self:
-                    called.call = NEVER
-            self.ahead.clear()
+            self._clear()
 
     def settle(self, now_ms: int) -> None:
         """Seats anew all whose aim has come by `now_ms`."""
@@ -129,7 +144,7 @@ class Shelf(Member, Generic[M]):
         while (member := ahead.first()) is not None and ahead.rank <= now_ms:
             aim = ahead.rank
             ahead.drop()
-            if member.caller is self and member.call == aim:
+            if member.host is self and member.call == aim:
                 member.call = NEVER
                 if member.aim == aim:
                     member.come_due(now_ms)
@@ -171,7 +186,7 @@ class Shelf(Member, Generic[M]):
         ahead = self.ahead
         while (member := ahead.first()) is not None:
             aim = ahead.rank
-            if member.caller is not self or member.call != aim:
+            if member.host is not self or member.call != aim:
                 ahead.drop()
                 continue
             later = member.aim
@@ -186,27 +201,32 @@ class Shelf(Member, Generic[M]):
     def _first_of(self, order: Order, seat: int) -> M | None:
         while (member := order.first()) is not None:
             mark = order.rank
-            if (
-                member.home is self
-                and member.seat == seat
+            is_own = (
+                member.host is self
+                and member.entered == seat
                 and member.mark == mark
                 and member.number == order.number
-            ):
-                rank = member.rank
-                if rank == mark:
-                    return cast(M, member)
+            )
+            if not is_own:
+                order.drop()
+            elif member.seat != seat:
+                # Its member is away.
+                order.drop()
+                member.entered = OFF
+            elif (rank := member.rank) == mark:
+                return cast(M, member)
+            else:
                 order.drop()
                 member.mark = rank
                 order.push(rank, member)
-            else:
-                order.drop()
         return None
 
     def _join(self, member: M) -> None:
         member.home = self
         member.seat = OFF
-        if member.caller is not self:
-            member.caller = self
+        if member.host is not self:
+            member.host = self
+            member.entered = OFF
             member.call = NEVER
         self.size += 1
         if self.size == 1:
@@ -224,6 +244,7 @@ class Shelf(Member, Generic[M]):
 
     def _enter(self, member: M, seat: int, rank: int) -> None:
         member.mark = rank
+        member.entered = seat
         order = self.due if seat == DUE else self.fresh
         order.push(rank, member)
         if order.size > 64 and order.size > 4 * self.size:
@@ -235,24 +256,35 @@ class Shelf(Member, Generic[M]):
         if self.ahead.size > 64 and self.ahead.size > 4 * self.size:
             self._compact()
 
+    def _clear(self) -> None:
+        """The last member has left: nobody has an entry any more."""
+        for order in (self.due, self.fresh, self.ahead):
+            for _, _, member in order.entries():
+                if member.host is self:
+                    member.entered = OFF
+                    member.call = NEVER
+            order.clear()
+
     def _compact(self) -> None:
-        """Drops stale entries, and all but one of a member's equal ones."""
+        """Drops stale entries and those of members that are away, and all but one of a
+        member's equal ones.
+        """
         for order, seat in ((self.due, DUE), (self.fresh, FRESH)):
-            _refill(
-                order,
-                {
-                    entry[1]: entry
-                    for entry in order.entries()
-                    if entry[2].home is self
-                    and entry[2].mark == entry[0]
-                    and entry[2].number == entry[1]
-                    and entry[2].seat == seat
-                },
-            )
-        called: dict[int, tuple[int, int, Member]] = {}
+            entered: dict[int, Entry] = {}
+            for entry in order.entries():
+                mark, number, member = entry
+                if member.host is not self or member.entered != seat:
+                    continue
+                if member.mark == mark and member.number == number:
+                    if member.seat == seat:
+                        entered[number] = entry
+                    else:
+                        member.entered = OFF
+            _refill(order, entered)
+        called: dict[int, Entry] = {}
         for entry in self.ahead.entries():
             aim, _, member = entry
-            if member.caller is self and member.call == aim:
+            if member.host is self and member.call == aim:
                 if member.home is self:
                     called[member.number] = entry
                 else:
@@ -260,7 +292,7 @@ class Shelf(Member, Generic[M]):
         _refill(self.ahead, called)
 
 
-def _refill(order: Order, entries: dict[int, tuple[int, int, Member]]) -> None:
+def _refill(order: Order, entries: dict[int, Entry]) -> None:
     order.clear()
     for rank, _, member in sorted(entries.values()):
         order.push(rank, member)

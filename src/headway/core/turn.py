@@ -272,10 +272,10 @@ class Turn(Member):
         if self.home is None:
             # Whoever is let go now stands behind those of its rank.
             lane = self.strand.lane
-            self.number = lane.queue.shared.next_number()
+            self.renumber(lane.queue.shared.next_number())
             tier = lane.tier_of(self)
             if tier.home is None:
-                tier.number = self.number
+                tier.renumber(self.number)
         self.seat_at(self.strand.now(now_ms))
 
     def _first_in_line(self) -> Job | None:
