@@ -7,7 +7,7 @@ from headway.core.odd import Odd
 if TYPE_CHECKING:
     from headway.core.shelf import Member
 
-LINES_MAX: Final = 4
+LINES_MAX: Final = 6
 """So many weights of tenants, or jobs come late, before the rest is odd."""
 BEGUN_MIN: Final = 16
 """So many empty places at the beginning of a line are not worth to be cut off."""
@@ -81,6 +81,9 @@ class Order:
         "_best",
         "_first",
         "_is_found",
+        "_is_next_found",
+        "_next_number",
+        "_next_rank",
         "_odd",
         "_odd_first",
         "_odd_number",
@@ -106,6 +109,9 @@ class Order:
         """The first, and its line; None if it is odd..."""
         self._is_found = True
         """...as long as that is known."""
+        self._is_next_found = False
+        self._next_rank = self._next_number = 0
+        """Nothing but the first's own line has an entry lower than this, if known."""
 
     def first(self) -> "Member | None":
         """The member of the lowest entry, whether it counts or not."""
@@ -113,9 +119,10 @@ class Order:
             return self._first
         self._is_found = True
         best: Line | None = None
-        low = self._odd_rank
-        low_number = self._odd_number
+        low = next_rank = self._odd_rank
+        low_number = next_number = self._odd_number
         first = self._odd_first
+        is_next_found = False
         for line in self.lines:
             rank = line.rank
             if (
@@ -123,14 +130,29 @@ class Order:
                 or rank < low
                 or (rank == low and line.number < low_number)
             ):
+                if first is not None:
+                    is_next_found = True
+                    next_rank = low
+                    next_number = low_number
                 best = line
                 low = rank
                 low_number = line.number
                 first = line.first
+            elif (
+                not is_next_found
+                or rank < next_rank
+                or (rank == next_rank and line.number < next_number)
+            ):
+                is_next_found = True
+                next_rank = rank
+                next_number = line.number
         self._first = first
         self._best = best
         self.rank = low
         self.number = low_number
+        self._is_next_found = is_next_found
+        self._next_rank = next_rank
+        self._next_number = next_number
         return first
 
     def push(self, rank: int, member: "Member") -> None:
@@ -148,6 +170,7 @@ class Order:
             self.lines.append(best)
         else:
             self._push_odd(rank, number, member)
+        self._is_next_found = False
         if self._is_found and (
             self._first is None
             or rank < self.rank
@@ -162,15 +185,25 @@ class Order:
         """Takes out what `first` has just told."""
         self._is_found = False
         self.size -= 1
-        if self._best is None:
+        best = self._best
+        if best is None:
             odd = self._odd
             assert odd is not None
             odd.drop()
             self._odd_first = None
             if odd.size:
                 self._odd_rank, self._odd_number, self._odd_first = odd.first()
-        elif not self._best.drop():
-            self.lines.remove(self._best)
+        elif not best.drop():
+            self.lines.remove(best)
+        elif self._is_next_found and (
+            best.rank < self._next_rank
+            or (best.rank == self._next_rank and best.number < self._next_number)
+        ):
+            # As it is mostly: whoever is next in that line is first of all.
+            self._is_found = True
+            self._first = best.first
+            self.rank = best.rank
+            self.number = best.number
 
     def entries(self) -> "list[tuple[int, int, Member]]":
         found = [] if self._odd is None else self._odd.entries()
@@ -186,6 +219,7 @@ class Order:
         self._is_found = True
         self._first = None
         self._best = None
+        self._is_next_found = False
         self.lines.clear()
         self._odd = self._odd_first = None
 

@@ -80,11 +80,12 @@ static PyTypeObject *job_type, *line_type, *register_type, *strand_type, *tier_t
 /* Into the second cache: the first is too small for what a batch needs. */
 static inline void ask_line(const void *place) { __builtin_prefetch(place, 1, 2); }
 
-static inline void ask(const void *object, size_t size)
+/* The compiler knows how many, mostly, and needs no loop then. */
+static inline __attribute__((always_inline)) void ask(const void *object, size_t size)
 {
-    uintptr_t line = (uintptr_t)object & ~(uintptr_t)(LINE - 1);
-    for (uintptr_t end = (uintptr_t)object + size; line < end; line += LINE)
-        ask_line((const void *)line);
+    for (size_t at = 0; at < size; at += LINE)
+        ask_line((const char *)object + at);
+    ask_line((const char *)object + size - 1);
 }
 
 /* It is about to go: the allocator writes that down. */
@@ -98,12 +99,16 @@ static inline int is_there(const PyObject *object)
     return object && object != Py_None;
 }
 
-static inline void add(Some *some, PyObject *object, size_t size)
+/* What was added just now is on its way: many share a strand, a rule or a limit. */
+static inline __attribute__((always_inline)) void add(Some *some, PyObject *object,
+                                                      size_t size)
 {
-    if (!is_there(object) || some->count == ROOM)
+    int count = some->count;
+    if (!is_there(object) || count == ROOM || (count && some->items[count - 1] == object))
         return;
     ask(object, size);
-    some->items[some->count++] = object;
+    some->items[count] = object;
+    some->count = count + 1;
 }
 
 /* Numbers of compiled code are shifted by one; great ones are objects. */

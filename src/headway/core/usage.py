@@ -243,14 +243,14 @@ class UseBook:
         count = len(whole) + len(strand.gauges) + len(own)
         if count == 0:
             return
-        if len(holds) != count or not _is_as_before(holds, job.cost, now_ms):
+        if len(holds) != count or not self._is_as_before(holds, job.cost, now_ms):
             gauges = (*whole, *strand.gauges, *own)
             turn.holds = holds = self._find(gauges, job, now_ms)
-        self._take(holds, job, now_ms)
-        for hold in holds:
-            big = hold.gauge.big
-            if big is not None and (big is turn or big is queue.gate):
-                hold.gauge.big = None
+        if self._take(holds, job, now_ms):
+            for hold in holds:
+                big = hold.gauge.big
+                if big is turn or big is queue.gate:
+                    hold.gauge.big = None
         job.holds = holds
 
     def take(self, gauges: tuple[Gauge, ...], job: Job, now_ms: int) -> None:
@@ -273,10 +273,33 @@ class UseBook:
             holds.append(part.taken(gauge, units))
         return tuple(holds)
 
-    def _take(self, holds: tuple[Hold, ...], job: Job, now_ms: int) -> None:
+    def _is_as_before(self, holds: tuple[Hold, ...], cost: int, now_ms: int) -> bool:
+        """Whether a job of that cost is to hold what another of its turn has held.
+
+        Gauges of a turn come and go one by one: their number tells, and a part is closed
+        with its gauge.
+        """
+        for hold in holds:
+            gauge = hold.gauge
+            if not hold.part.is_open or cost > gauge.max:
+                return False
+            if hold.units != cost and type(gauge) is not RateGauge:
+                return False
+        if now_ms >= self.due_ms:
+            for hold in holds:
+                use = hold.gauge.use
+                if use is None or now_ms >= use.until_ms:
+                    return False
+        return True
+
+    def _take(self, holds: tuple[Hold, ...], job: Job, now_ms: int) -> bool:
+        """Whether some head has first call on units of one of the gauges."""
+        has_big = False
         left_ms = MINUTE_MS - now_ms % MINUTE_MS
         for hold in holds:
             gauge, part, units = hold.gauge, hold.part, hold.units
+            if gauge.big is not None:
+                has_big = True
             # Spelled out for plain gauges, here and below: it runs for every start.
             if type(gauge) is Gauge:
                 gauge.used = used = gauge.used + units
@@ -297,6 +320,7 @@ class UseBook:
             assert use is not None
             if used > use.highest:
                 use.highest = used
+        return has_big
 
     def give_back(self, job: Job, now_ms: int) -> None:
         """What the job holds comes free."""
@@ -345,19 +369,3 @@ class UseBook:
                     continue
             self._open.append(use)
         self.due_ms = 0 if telling else self._ends_ms
-
-
-def _is_as_before(holds: tuple[Hold, ...], cost: int, now_ms: int) -> bool:
-    """Whether a job of that cost is to hold what another of its turn has held.
-
-    Gauges of a turn come and go one by one: their number tells, and a part is closed
-    with its gauge.
-    """
-    for hold in holds:
-        gauge = hold.gauge
-        use = gauge.use
-        if not hold.part.is_open or use is None or now_ms >= use.until_ms:
-            return False
-        if cost > gauge.max or (hold.units != cost and type(gauge) is not RateGauge):
-            return False
-    return True
