@@ -34,6 +34,8 @@ class Case:
     """How long the backlog has stood when measuring begins."""
     rules: Sequence[Command] = ()
     """What an operator said before the first job came."""
+    is_fair: bool = True
+    """Whether tenants are told apart, which a partition always does but for comparison."""
 
 
 def of_tenant(value: int, _: int) -> JobSpec:
@@ -110,7 +112,23 @@ BASE = Case("1 tenant, 1 strand, 1 lane", [PLAIN], of_tenant)
 ONE_CAPPED = Case("1 capped tenant", [ROOMY_CAP], of_tenant, is_full=True, room=FULL)
 ONE_WIDE = Case("1 strand", [ROOMY], of_server)
 ONE_NARROW = Case("1 strand at its limit", [ROOMY], of_server, is_full=True, room=FULL)
-OFF = Case("all features off", [PLAIN], bare, backlog=10_000)
+OFF = Case(
+    "the same jobs, all features off",
+    [PLAIN],
+    of_tenant,
+    1_000,
+    10_000,
+    is_fair=False,
+)
+BARE = Case("jobs of no tenant, all features off", [PLAIN], bare, backlog=10_000)
+FEATURES = Case(
+    "limits, windows, fairness on",
+    [FEATURED],
+    of_tenant,
+    1_000,
+    10_000,
+    rules=weights("featured"),
+)
 
 CASES: dict[str, tuple[Case, Case, float | None]] = {
     "tenants-1k": (
@@ -187,18 +205,9 @@ CASES: dict[str, tuple[Case, Case, float | None]] = {
     ),
     # Limits: concurrency of the queue, a rate, a cap for each tenant. A window that
     # is open. Fairness between 1,000 tenants of four weights. Off: none of these.
-    "features": (
-        Case(
-            "limits, windows, fairness on",
-            [FEATURED],
-            of_tenant,
-            1_000,
-            10_000,
-            rules=weights("featured"),
-        ),
-        OFF,
-        1.5,
-    ),
+    "features": (FEATURES, OFF, 1.5),
+    # Beside jobs that name no tenant, of whom nobody could ask for fairness.
+    "features-bare": (FEATURES, BARE, None),
     # The same, and each job has an idempotency key.
     "features-keys": (
         Case(

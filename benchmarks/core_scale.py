@@ -41,7 +41,7 @@ class Bench:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.partition = Partition()
+        self.partition = Partition(has_fairness=case.is_fair)
         self.now_ms = START_MS
         self._chance = random.Random(SEED)
         self._numbers = 0

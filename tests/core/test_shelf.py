@@ -53,7 +53,9 @@ def test_one_that_has_another_number_has_lost_its_old_place(moves: int) -> None:
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["put", "put", "put", "off", "off", "back", "renumber", "time"]),
+        st.sampled_from(
+            ["put", "put", "put", "off", "off", "back", "renumber", "time"]
+        ),
         st.integers(0, 5),
         st.integers(0, 12),
     ),

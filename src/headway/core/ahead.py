@@ -59,4 +59,10 @@ def at_arrivals(
 
 def at_starts(book: "Book", lane_tier: "LaneTier", most: int) -> None:
     """Turns of the lane are about to start a job each."""
-    prefetch.starts(book.timers, lane_tier.shelf.lines(), most)
+    shelf = lane_tier.shelf
+    # The tiers of its tenants, or the turns of the only one.
+    lone = shelf.solo
+    if lone is None:
+        prefetch.starts(book.timers, shelf.lines(), shelf.ahead.lines, most)
+    else:
+        prefetch.starts(book.timers, lone.lines(), lone.ahead.lines, most)

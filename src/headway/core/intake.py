@@ -2,8 +2,7 @@
 
 from collections.abc import Container
 from heapq import nlargest
-
-from msgspec.structs import astuple
+from typing import Any
 
 from headway.core import ahead, events, life
 from headway.core.book import Book
@@ -38,9 +37,11 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
     specs = command.specs
     has_keys = False
     own_slos_ms: list[int | None] = []
+    all_said: list[tuple[Any, ...]] = []
     for spec in specs:
-        own_slo_ms, key = check_spec(spec)
+        own_slo_ms, key, said = check_spec(spec)
         own_slos_ms.append(own_slo_ms)
+        all_said.append(said)
         if key is not None:
             has_keys = True
         if rules.shares:
@@ -57,7 +58,10 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
         seq = known.get(number) if known else None
         if seq is None:
             is_shed = number in doomed
-            seq = accept(book, queue, spec, slos_ms[number], now_ms, is_shed=is_shed)
+            said, slo_ms = all_said[number], slos_ms[number]
+            seq = accept(
+                book, queue, spec, said, now_ms, slo_ms=slo_ms, is_shed=is_shed
+            )
             if is_shed:
                 shed.append(seq)
         elif seq < 0:
@@ -195,14 +199,14 @@ def accept(
     book: Book,
     queue: Queue,
     spec: JobSpec,
-    slo_ms: int,
+    said: tuple[Any, ...],
     now_ms: int,
     *,
+    slo_ms: int,
     is_shed: bool = False,
 ) -> int:
-    """The job is there from now on; it was checked before."""
+    """The job is there from now on; it was checked before, and `said` is its spec."""
     rules = queue.rules
-    said = astuple(spec)
     kind, _, _, tenant, _, at_ms, delay_ms, priority, weight, cost = said[:10]
     _, labels, windows, _, lifetime_ms, attempts_max, _, key, _, _ = said[10:]
     run_at_ms = now_ms

@@ -402,28 +402,36 @@ static int is_line(PyObject *object)
            PyList_GET_SIZE(line->_numbers) == PyList_GET_SIZE(line->_members);
 }
 
-/* starts(timers, lines, most) */
-static PyObject *starts(PyObject *self, PyObject *const *args, Py_ssize_t given)
+static void along_order(PyObject *order, int64_t most, Some *tiers)
 {
-    PyTypeObject *wanted[] = {timers_type, &PyList_Type, &PyLong_Type};
-    if (!are(args, given, wanted, 3))
-        return NULL;
-    Timers timers = {(TimeBuckets *)args[0], -1, NULL};
-    int64_t most = PyLong_AsLongLong(args[2]);
-    if (most == -1 && PyErr_Occurred())
-        return NULL;
     Line *lines[LINES];
     int known = 0;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args[1]) && known < LINES; i++)
-        if (is_line(PyList_GET_ITEM(args[1], i)))
-            lines[known++] = (Line *)PyList_GET_ITEM(args[1], i);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(order) && known < LINES; i++)
+        if (is_line(PyList_GET_ITEM(order, i)))
+            lines[known++] = (Line *)PyList_GET_ITEM(order, i);
+    along_lines(lines, known, most, tiers);
+}
+
+/* starts(timers, lines, calls, most) */
+static PyObject *starts(PyObject *self, PyObject *const *args, Py_ssize_t given)
+{
+    PyTypeObject *wanted[] = {timers_type, &PyList_Type, &PyList_Type, &PyLong_Type};
+    if (!are(args, given, wanted, 4))
+        return NULL;
+    Timers timers = {(TimeBuckets *)args[0], -1, NULL};
+    int64_t most = PyLong_AsLongLong(args[3]);
+    if (most == -1 && PyErr_Occurred())
+        return NULL;
     SOME(tiers);
+    SOME(called);
     SOME(turns);
-    along_lines(lines, known, most, &tiers);
+    along_order(args[1], most, &tiers);
+    along_order(args[2], most, &called);
     for (int i = 0; i < tiers.count; i++) {
-        TenancyTier *tier = (TenancyTier *)tiers.items[i];
-        if (Py_TYPE(tier) == tier_type)
-            add(&turns, tier->_solo, sizeof(Turn));
+        PyObject *member = tiers.items[i];
+        if (Py_TYPE(member) == tier_type)
+            member = ((TenancyTier *)member)->_solo;
+        add(&turns, member, sizeof(Turn));
     }
     along_turns(&turns, &timers);
     Py_RETURN_NONE;

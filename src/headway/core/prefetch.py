@@ -27,9 +27,11 @@ def ends(
     """Asks for the jobs of these leases, and for what is touched when they end."""
 
 
-def starts(timers: "TimeBuckets[Any]", lines: "list[Line]", most: int, /) -> None:
-    """Asks for the tiers that stand first in these lines, for the only turn of each, and
-    for what it is about to start.
+def starts(
+    timers: "TimeBuckets[Any]", lines: "list[Line]", calls: "list[Line]", most: int, /
+) -> None:
+    """Asks for the turns that stand first in these lines, or for the only turn of each
+    tier, and for what they are about to start; and for those that come due first.
     """
 
 

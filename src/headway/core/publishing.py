@@ -7,6 +7,8 @@ them page by page, and each page moves the record on in the same commit.
 from enum import StrEnum
 from typing import Final
 
+from msgspec.structs import astuple
+
 from headway.core import intake
 from headway.core.book import Book
 from headway.core.commands import FactKind, PublishWrite, TakeIn
@@ -126,7 +128,8 @@ def _take(book: Book, queue: Queue, spec: JobSpec, now_ms: int) -> Fate:
                 return Fate.DUPLICATE
         except IdempotencyConflict:
             return Fate.CONFLICT
-    intake.accept(book, queue, spec, queue.slo_class(spec.slo_ms), now_ms)
+    slo_ms = queue.slo_class(spec.slo_ms)
+    intake.accept(book, queue, spec, astuple(spec), now_ms, slo_ms=slo_ms)
     return Fate.NEW
 
 

@@ -5,7 +5,7 @@ place of its own in a list, and no dictionary has to keep a key for it.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from headway.core.job import Job
 
@@ -31,7 +31,9 @@ class Register:
     __slots__ = ("_half", "_mask", "_others", "_places", "_size")
 
     def __init__(self) -> None:
-        self._places: list[Job | None] = [None] * PLACES_MIN
+        # Jobs, or None. Compiled code would look at whoever is there to see that it is
+        # a job, and those are in no cache.
+        self._places: list[Any] = [None] * PLACES_MIN
         self._half = PLACES_MIN
         self._mask = 2 * PLACES_MIN - 1
         self._others: dict[int, Job] = {}
@@ -79,7 +81,7 @@ class Register:
         place = number * SPREAD & self._mask
         if place >= len(places):
             place -= self._half
-        job = places[place]
+        job: Job | None = places[place]
         if job is not None and job.seq == number:
             return job
         for way in range(1, WAYS):
@@ -164,7 +166,7 @@ class LeaseRegister(Register):
         place = number * SPREAD & self._mask
         if place >= len(places):
             place -= self._half
-        job = places[place]
+        job: Job | None = places[place]
         if job is not None and job.token == number:
             return job
         for way in range(1, WAYS):

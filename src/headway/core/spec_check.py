@@ -1,5 +1,7 @@
 """What is refused of what a caller asks for."""
 
+from typing import Any
+
 from msgspec.structs import astuple
 
 from headway.core import defaults
@@ -7,10 +9,11 @@ from headway.core.errors import BadValue
 from headway.core.spec import JobSpec
 
 
-def check_spec(spec: JobSpec) -> tuple[int | None, str | None]:
+def check_spec(spec: JobSpec) -> tuple[int | None, str | None, tuple[Any, ...]]:
     """Refuses values that no queue could honour, naming the key.
 
-    Answers what is to be known before any job is made: its SLO, its idempotency key.
+    Answers what is to be known before any job is made: its SLO, its idempotency key;
+    and all that is said in it, which takes long to find out.
     """
     # Spelled out: this runs for every job, and a loop over names costs ten times more.
     # All at once: compiled code looks a single field of a record up by its name.
@@ -49,7 +52,7 @@ def check_spec(spec: JobSpec) -> tuple[int | None, str | None]:
         raise BadValue("tenant", tenant, f"at most {longest} characters")
     if labels is not None and len(labels) > defaults.LABELS_MAX:
         raise BadValue("labels", labels, f"at most {defaults.LABELS_MAX}")
-    return slo_ms, key
+    return slo_ms, key, said
 
 
 def _outside(key: str, value: float, low: float, high: float) -> BadValue:
