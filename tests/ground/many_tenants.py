@@ -26,6 +26,8 @@ LIMITS: Final[dict[str, tuple[Limit, ...]]] = {
         Concurrency("server", 2, per="server"),
         Concurrency("kind", 5_000, per="kind"),
     ),
+    "weights": (Concurrency("each", 2, per="tenant"),),
+    "one tenant": (Concurrency("server", 2, per="server"),),
 }
 
 
@@ -36,12 +38,12 @@ def play(limits: str) -> tuple[int, str]:
     digest = blake2b(digest_size=16)
     tokens: list[int] = []
     started = 0
-    specs = [_spec(draw, number) for number in range(TENANTS)]
+    specs = [_spec(limits, draw, number) for number in range(TENANTS)]
     partition.decide([Enqueue("q", specs)], 1)
     for now_ms in range(10, 2_000, 10):
         draw.shuffle(tokens)
         done, tokens = tokens[:BATCH], tokens[BATCH:]
-        arrivals = [_spec(draw, draw.randrange(TENANTS)) for _ in range(BATCH)]
+        arrivals = [_spec(limits, draw, draw.randrange(TENANTS)) for _ in range(BATCH)]
         # One lease is over long since, and of one nobody has heard.
         batch: list[Command] = [Ack([*done, 1, 1 << 70]), Enqueue("q", arrivals)]
         batch.append(Lease(max=BATCH + 20))
@@ -53,10 +55,11 @@ def play(limits: str) -> tuple[int, str]:
     return started, digest.hexdigest()
 
 
-def _spec(draw: random.Random, number: int) -> JobSpec:
+def _spec(limits: str, draw: random.Random, number: int) -> JobSpec:
     return JobSpec(
         kind=f"kind-{number % 3}",
-        tenant=f"tenant-{number}",
+        tenant="one" if limits == "one tenant" else f"tenant-{number}",
+        weight=1.0 + number % 4 if limits == "weights" else None,
         labels={"server": f"server-{number % 5_000}"},
         priority=draw.randrange(3),
     )
