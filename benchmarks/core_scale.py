@@ -1,10 +1,11 @@
 """What a job costs the core: by tenants, strands, lanes, backlog and features.
 
 A cycle is enqueue, lease, ack, in batches of 100 jobs, over a backlog that stands as
-it is. Each case has a process of its own, in which it takes turns with its peer, so
-that both meet the same machine; only CPU time inside `Partition.decide` counts. Garbage
-is collected as a server has it: the backlog is frozen when it is built, and new objects
-are walked by the server's thresholds.
+it is. Each case takes turns with its peer, so that both meet the same machine, and each
+has a process of its own: in one, a peer would get the places in memory that the jobs of
+its case have left, which are in no cache. Only CPU time inside `Partition.decide` counts.
+Garbage is collected as a server has it: the backlog is frozen when it is built, and new
+objects are walked by the server's thresholds.
 """
 
 import argparse
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import time
 from array import array
+
+from msgspec.structs import replace
 
 from benchmarks.core_cases import CASES, ONE, Case
 from benchmarks.figure import Figure
@@ -92,7 +95,7 @@ class Bench:
     def _arrivals(self) -> Enqueue:
         """Anything; but where limits are full, more of what has just started."""
         if self.case.is_full:
-            specs = [job.spec for job in self._started]
+            specs = [_as_read(job.spec) for job in self._started]
             return Enqueue(self.case.queues[0].name, specs)
         return self._any()
 
@@ -136,6 +139,16 @@ class Bench:
         return self.case.spec(value, self._numbers)
 
 
+def _as_read(spec: JobSpec) -> JobSpec:
+    """The same, as new as a server makes it of a request when it reads that.
+
+    But for the payload, which is one for all here: memory would grow meanwhile.
+    """
+    tenant = spec.tenant.encode().decode()
+    labels = spec.labels and dict(spec.labels)
+    return replace(spec, tenant=tenant, labels=labels)
+
+
 def _value_of(job: Job) -> str:
     """Which tenant, strand or lane it is of: its name is what differs in a case."""
     spec = job.spec
@@ -143,45 +156,80 @@ def _value_of(job: Job) -> str:
     return f"{job.queue} {job.slo_ms} {spec.tenant} {server}"
 
 
-def measure(key: str) -> dict[str, float]:
-    """The best repetition of a case and of its peer, in microseconds a job."""
-    case, peer, _ = CASES[key]
+class Side:
+    """A case, or its peer, in a process of its own."""
+
+    def __init__(self, key: str, side: str) -> None:
+        command = [sys.executable, "-m", "benchmarks.core_scale", "--side", side, key]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def told(self) -> dict[str, float]:
+        assert self._process.stdout is not None
+        results: dict[str, float] = json.loads(self._process.stdout.readline())
+        return results
+
+    def repeat(self, jobs: int) -> dict[str, float]:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{jobs}\n")
+        self._process.stdin.flush()
+        return self.told()
+
+    def end(self) -> None:
+        self._process.communicate()
+
+
+def serve(case: Case) -> None:
+    """Builds the case, and repeats as many jobs as each line of the input says."""
     before_bytes = resident_bytes()
     bench = Bench(case)
     used_bytes = resident_bytes() - before_bytes
-    base = Bench(peer)
     # What a server does once its backlog is read, and by its own thresholds.
     settle()
     bench.visited.clear()
+    print(json.dumps({"resident_mb": used_bytes / 1e6}), flush=True)
+    for line in sys.stdin:
+        spent = bench.repeat(int(line))
+        told = {"spent": spent, "visited": len(bench.visited)}
+        print(json.dumps(told), flush=True)
+
+
+def measure(key: str) -> dict[str, float]:
+    """The best repetition of a case and of its peer, in microseconds a job."""
+    sides = [Side(key, "case"), Side(key, "peer")]
+    ready = [side.told() for side in sides]
+    times: list[list[float]] = []
+    visited = 0.0
+    for _ in range(1 + REPETITIONS):
+        spent = [0.0, 0.0]
+        for _ in range(JOBS // PIECE):
+            told = [side.repeat(PIECE) for side in sides]
+            spent = [sum(pair) for pair in zip(spent, map(_spent, told), strict=True)]
+            visited = told[0]["visited"]
+        times.append(spent)
+    for side in sides:
+        side.end()
     # The first one warms up.
-    times = [repeat_both(bench, base) for _ in range(1 + REPETITIONS)][1:]
-    best, best_base = (min(column) for column in zip(*times, strict=True))
+    best, best_base = (min(column) for column in zip(*times[1:], strict=True))
     return {
         "us": best * 1e6 / JOBS,
         "peer_us": best_base * 1e6 / JOBS,
         "ratio": best / best_base,
-        "resident_mb": used_bytes / 1e6,
-        "visited": len(bench.visited),
+        "resident_mb": ready[0]["resident_mb"],
+        "visited": visited,
     }
 
 
-def repeat_both(bench: Bench, base: Bench) -> tuple[float, float]:
-    pieces = [(bench.repeat(PIECE), base.repeat(PIECE)) for _ in range(JOBS // PIECE)]
-    return sum(mine for mine, _ in pieces), sum(other for _, other in pieces)
-
-
-def in_own_process(key: str) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.core_scale", "--only", key]
-    answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    results: dict[str, float] = json.loads(answer.stdout)
-    return results
+def _spent(told: dict[str, float]) -> float:
+    return told["spent"]
 
 
 def run() -> list[Figure]:
     figures: list[Figure] = []
     for key in CASES:
         print(f"  {key} ...", file=sys.stderr, flush=True)
-        figures += figures_of(key, in_own_process(key))
+        figures += figures_of(key, measure(key))
     return figures
 
 
@@ -191,7 +239,7 @@ def figures_of(key: str, results: dict[str, float]) -> list[Figure]:
         f"{case.backlog:,} jobs ready, {results['visited']:,.0f} of {case.values:,} "
         f"visited, {results['resident_mb']:,.0f} MB; best of {REPETITIONS} x {JOBS:,}"
     )
-    ratio_note = f"to {peer.name} ({results['peer_us']:.1f} µs) in the same process"
+    ratio_note = f"to {peer.name} ({results['peer_us']:.2f} µs), taking turns"
     return [
         Figure(case.name, results["us"], "µs/job", note=note),
         Figure(
@@ -207,7 +255,13 @@ def figures_of(key: str, results: dict[str, float]) -> list[Figure]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=CASES, help="one case, as JSON")
+    parser.add_argument("--side", nargs=2, metavar=("SIDE", "KEY"), help="for itself")
     options = parser.parse_args()
+    if options.side:
+        side, key = options.side
+        case, peer, _ = CASES[key]
+        serve(peer if side == "peer" else case)
+        return
     if options.only:
         print(json.dumps(measure(options.only)))
         return
