@@ -1,7 +1,7 @@
 """The cases of `core_scale`: what stands ready, what arrives, by which rules."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headway.core.commands import Command, SetTenant
 from headway.core.config import Concurrency, QueueConfig, Rate, Shares
@@ -207,7 +207,11 @@ CASES: dict[str, tuple[Case, Case, float | None]] = {
     # is open. Fairness between 1,000 tenants of four weights. Off: none of these.
     "features": (FEATURES, OFF, 1.5),
     # Beside jobs that name no tenant, of whom nobody could ask for fairness.
-    "features-bare": (FEATURES, BARE, None),
+    "features-bare": (
+        replace(FEATURES, name="the same, beside jobs of no tenant"),
+        BARE,
+        None,
+    ),
     # The same, and each job has an idempotency key.
     "features-keys": (
         Case(

@@ -44,9 +44,9 @@ enum {
     ONE = sizeof(PyTupleObject),
     /* Objects in one step. */
     ROOM = 512,
-    /* How far apart a register has the places of two numbers in a row. */
+    /* How far apart a register has the places of two numbers in a row: register.py. */
     SPREAD = 3,
-    /* Lines of an order that are looked at: it has some more only if it has many. */
+    /* More lines than an order ever has. */
     LINES = 16,
     /* Places of a dictionary at which a name is looked for. */
     PROBES = 3,
