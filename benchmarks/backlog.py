@@ -19,6 +19,7 @@ from benchmarks.figure import Figure
 from benchmarks.owner import BATCH, PAYLOAD, Bench
 from headway.core.commands import Ack, Enqueue, Lease
 from headway.core.spec import JobSpec
+from headway.runtime import arenas
 from headway.runtime.collector import settle
 from headway.runtime.owner import Ask, Owner
 from headway.runtime.views import Handed
@@ -140,6 +141,7 @@ def fill(folder: str, jobs: int, tenants: int) -> None:
 
 def serve(folder: str) -> None:
     """Opens the file and starts jobs; the queue is as long after as before."""
+    arenas.use()  # as a server does
     began_s = time.perf_counter()
     owner = Owner(SqliteStore(Path(folder) / "bench.db"))
     clock = owner.take_over()

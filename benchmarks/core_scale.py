@@ -26,6 +26,7 @@ from headway.core.commands import Ack, Command, Configure, Enqueue, Granted, Lea
 from headway.core.job import Job
 from headway.core.partition import Partition
 from headway.core.spec import JobSpec
+from headway.runtime import arenas
 from headway.runtime.collector import settle
 
 BATCH = 100
@@ -182,6 +183,8 @@ class Side:
 
 def serve(case: Case) -> None:
     """Builds the case, and repeats as many jobs as each line of the input says."""
+    # As a server begins.
+    arenas.use()
     before_bytes = resident_bytes()
     bench = Bench(case)
     used_bytes = resident_bytes() - before_bytes

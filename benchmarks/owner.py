@@ -19,6 +19,7 @@ from benchmarks.figure import Figure
 from headway.core.commands import Ack, Configure, Enqueue, Lease
 from headway.core.config import Concurrency, Limit, QueueConfig, Rate
 from headway.core.spec import JobSpec
+from headway.runtime import arenas
 from headway.runtime.clock import Clock
 from headway.runtime.collector import settle
 from headway.runtime.owner import Ask, Owner
@@ -37,6 +38,7 @@ LIMITS: tuple[Limit, ...] = (
 
 
 def run() -> list[Figure]:
+    arenas.use()  # as a server does
     is_full = os.environ.get("BENCH_FULL") == "1"
     backlog = 1_000_000 if is_full else 200_000
     plain, plain_cpu = _cycles(30_000, tenants=1)

@@ -92,9 +92,9 @@ MODULES: Final = (
 """None of them defines a record of msgspec: a compiled class loses what its base was told."""
 LIBRARY: Final = "headway__mypyc"
 """What they all are; the modules themselves are but names in it."""
-BY_HAND: Final = "headway.core.prefetch"
-"""The one that is C already, beside a source in Python that does nothing: that stands in
-for it where a compiler can't make it, as it rests on how an interpreter keeps things."""
+BY_HAND: Final = ("headway.core.prefetch", "headway.runtime.arenas")
+"""Those that are C already, beside a source in Python that does nothing: that stands in
+for them where a compiler can't make them, as they rest on an interpreter or a system."""
 STAMP: Final = "made-of"
 SOURCES: Final = Path(__file__).parent.parent.parent
 SWITCH: Final = "HEADWAY_COMPILED"
@@ -105,14 +105,14 @@ class Finder:
 
     def __init__(self, folder: Path) -> None:
         self._files = {
-            name: folder / file_of(name) for name in (LIBRARY, BY_HAND, *MODULES)
+            name: folder / file_of(name) for name in (LIBRARY, *BY_HAND, *MODULES)
         }
 
     def find_spec(
         self, name: str, path: object = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         file = self._files.get(name)
-        if file is None or (name == BY_HAND and not file.exists()):
+        if file is None or (name in BY_HAND and not file.exists()):
             return None
         return spec_from_file_location(name, file)
 
@@ -135,7 +135,8 @@ def stamp() -> str:
     """What the sources are, whenever they were written: images forget that."""
     lines = [EXTENSION_SUFFIXES[0]]
     sources = [(module, ".py") for module in MODULES]
-    for module, suffix in (*sources, (BY_HAND, ".c")):
+    sources += [(module, ".c") for module in BY_HAND]
+    for module, suffix in sources:
         source = SOURCES.joinpath(*module.split(".")).with_suffix(suffix)
         lines.append(f"{module} {crc32(source.read_bytes()):08x}")
     return "\n".join(lines)

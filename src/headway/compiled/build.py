@@ -86,10 +86,10 @@ def _build(place: Path, work: Path, say: Callable[[str], None]) -> None:
     _run(work, place.with_suffix(LOG))
     ready = work / "ready"
     ready.mkdir()
-    for module in (LIBRARY, BY_HAND, *MODULES):
+    for module in (LIBRARY, *BY_HAND, *MODULES):
         name = work / "lib" / Path(*module.split("."))
         made = name.with_name(file_of(name.name))
-        if module == BY_HAND and not made.exists():
+        if module in BY_HAND and not made.exists():
             say(f"{module} was not made: many tenants cost more than they could")
             continue
         made.replace(ready / file_of(module))

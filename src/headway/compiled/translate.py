@@ -22,17 +22,17 @@ def translate(work: Path) -> None:
         group_name=LIBRARY.removesuffix("__mypyc"),
         target_dir=str(work / "c"),
     )
-    by_hand = str(Path(*BY_HAND.split(".")).with_suffix(".c"))
-    # It knows how the others lie in memory, from the header that was written for them.
-    extensions.append(
+    # They know how the others lie in memory, from the header that was written for them.
+    extensions += [
         Extension(
-            BY_HAND,
-            [by_hand],
+            module,
+            [str(Path(*module.split(".")).with_suffix(".c"))],
             include_dirs=extensions[0].include_dirs,
             extra_compile_args=extensions[0].extra_compile_args,
             optional=True,
         )
-    )
+        for module in BY_HAND
+    ]
     for extension in extensions:
         # A warning of another compiler is no reason to go without.
         told = extension.extra_compile_args

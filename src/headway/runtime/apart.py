@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from headway.runtime import arenas
 from headway.runtime.collector import settle
 from headway.runtime.door import Door
 from headway.runtime.errors import OwnerStopped
@@ -89,6 +90,7 @@ def own(path: Path, throttling: Throttling) -> int:
     # Whoever stops all processes of a service means the server: it ends this one last.
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, signal.SIG_IGN)
+    arenas.use()
     try:
         service = Service(SqliteStore(path), throttling)
     except StoreError as error:

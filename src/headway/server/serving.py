@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
+from headway.runtime import arenas
 from headway.server.front import Front, Ousted, Unsafe, raise_file_limit
 from headway.server.house import Ground, open_house
 from headway.server.ids import KEY, signing_key
@@ -80,6 +81,7 @@ class Server:
 def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     """Runs a server in this thread until it is told to stop."""
     sys.setswitchinterval(SWITCH_S)
+    arenas.use()
     raise_file_limit(settings.limits.connections)
     import uvloop
 
