@@ -72,10 +72,10 @@ def _check_gauges(queue: Queue, jobs: list[Job]) -> None:
         seen = [hold.gauge for hold in job.holds]
         assert len(seen) == len(set(map(id, seen))), "a gauge is taken once"
         for hold in job.holds:
-            used[hold.gauge] += hold.units
-            parts[hold.part] += hold.units
+            used[hold.gauge] += hold.amount
+            parts[hold.part or hold] += hold.amount
             if isinstance(hold.gauge, ShareGauge):
-                pools[hold.gauge.pool] += hold.units
+                pools[hold.gauge.pool] += hold.amount
     for gauge in {*used, *queue.rules.book.all()}:
         assert gauge.used == used[gauge], (gauge.limit, gauge.value)
         if isinstance(gauge, ShareGauge):
@@ -91,11 +91,17 @@ def _check_uses(queue: Queue, units: Counter[Any]) -> None:
     waiting: Counter[Any] = Counter()
     stopped: Counter[Any] = Counter()
     members: list[Any] = [queue.gate]
+    known = set(queue.rules.book.all())
+    strands: Counter[Any] = Counter()
     for lane in queue.all_lanes():
         for strand in lane.strands.values():
             members += strand.turns.values()
+            strands.update(strand.gauges)
             if strand.shape == queue.rules.shape:
+                # Else another strand of the value would have units of its own.
+                assert known.issuperset(strand.gauges), strand.key
                 _check_kept_holds(queue, list(strand.turns.values()))
+    assert all(gauge.strands >= count for gauge, count in strands.items())
     for member in members:
         gauge = member.parked_on
         is_at_limit = isinstance(gauge, Gauge) and gauge is not queue.slot_gauge
@@ -124,10 +130,10 @@ def _check_kept_holds(queue: Queue, turns: list[Turn]) -> None:
         gauges = (*queue.rules.gauges, *turn.strand.gauges, *own)
         if len(turn.holds) == len(gauges):
             for hold, gauge in zip(turn.holds, gauges, strict=True):
-                if hold.part.is_open:
+                if (hold.part or hold).is_open:
                     assert hold.gauge is gauge
                     assert gauge.use is not None
-                    assert hold.part in gauge.use.parts()
+                    assert (hold.part or hold) in gauge.use.parts()
 
 
 def _check_ledger(book: Book, leased: list[Job]) -> None:

@@ -19,6 +19,7 @@ from headway.core.windows import Window, WindowSet
 from tests.core.machine import MINUTE_MS, Machine, specs
 
 QUEUE = QueueConfig(name="q")
+PER_USER = Concurrency("c", 1, per="user")
 
 
 def changed(config: QueueConfig, **fields: object) -> QueueConfig:
@@ -206,3 +207,48 @@ def test_idle_turns_are_dropped_though_the_lane_is_never_empty(
             machine.run(1)
     lane = machine.partition.book.queues["q"].lanes[QUEUE.slo_ms]
     assert len(lane.tenancies) <= 2_100
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("is_rate", [False, True], ids=["units", "rate"])
+def test_values_of_a_limit_that_came_once_do_not_stay_for_ever(
+    monkeypatch: pytest.MonkeyPatch, *, is_rate: bool
+) -> None:
+    """Though they are all of one tenant, of whom something always runs."""
+    monkeypatch.setattr("headway.core.queue.EMPTIES_MAX", 300)
+    monkeypatch.setattr("headway.core.queue.EMPTIES", 100)
+    limit = Rate("r", 1, MINUTE_MS, per="user") if is_rate else PER_USER
+    machine = Machine(changed(QUEUE, limits=(limit,)))
+    machine.put("q", JobSpec(timeout_ms=100 * MINUTE_MS))
+    machine.starts(1)
+    sizes: list[tuple[int, int, int]] = []
+    for number in range(2_000):
+        machine.put("q", JobSpec(labels={"user": f"u{number}"}))
+        machine.run(1)
+        machine.pass_ms(1_000)
+        queue = machine.partition.book.queues["q"]
+        strands = queue.lanes[QUEUE.slo_ms].strands
+        turns = machine.partition.book.shared.turns
+        sizes.append((turns, len(strands), len(queue.rules.book.all())))
+    turns, strands, gauges = map(max, zip(*sizes, strict=True))
+    assert turns <= 310
+    assert strands <= 310
+    # Those of some three minutes besides: until it is told what was used of them.
+    assert gauges <= 310 + 3 * 60
+
+
+def test_a_value_that_is_in_use_keeps_its_limit_without_a_strand() -> None:
+    """It is dropped when it is at rest: who comes meanwhile meets the same limit."""
+    machine = Machine(changed(QUEUE, limits=(PER_USER,)))
+    book = machine.partition.book.queues["q"].rules.book
+    gauge = book.gauge(PER_USER, "u")
+    book.join((gauge,), machine.now_ms)
+    gauge.used = 1
+    book.leave((gauge,))
+    other = book.gauge(PER_USER, "v")
+    for _ in range(3):
+        book.join((other,), machine.now_ms)
+    assert book.gauge(PER_USER, "u") is gauge
+    gauge.used = 0
+    book.join((other,), machine.now_ms)
+    assert gauge not in book.all()

@@ -241,7 +241,7 @@ def ends_leases_at_a_restart(patch: pytest.MonkeyPatch) -> None:
 def frees_units_at_a_restart(patch: pytest.MonkeyPatch) -> None:
     def free(book: Book, job: Job) -> None:
         for hold in job.holds:
-            hold.gauge.used -= hold.units
+            hold.gauge.used -= hold.amount
         job.holds = ()
 
     _restored(patch, free)

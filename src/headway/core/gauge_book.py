@@ -1,20 +1,28 @@
 """All gauges of one queue, by limit and value."""
 
+from collections import OrderedDict
+from typing import Final
+
 from headway.core.config import Concurrency, Limit, Rate, Shares
 from headway.core.limits import Gauge, RateGauge
 from headway.core.shares import REST, ShareGauge, SharePool
+
+LOOKS: Final = 2
+"""Values without strands that are looked at when a strand is made: two for one."""
 
 
 class GaugeBook:
     """The gauges of one queue, made when a value is first met."""
 
-    __slots__ = ("_gauges", "_limits", "_pools", "_since_ms")
+    __slots__ = ("_gauges", "_leaving", "_limits", "_pools", "_since_ms")
 
     def __init__(self, since_ms: int = 0) -> None:
         self._since_ms = since_ms
         self._limits: dict[str, Limit] = {}
         self._gauges: dict[tuple[str, str], Gauge] = {}
         self._pools: dict[str, SharePool] = {}
+        self._leaving: OrderedDict[Gauge, None] = OrderedDict()
+        """Gauges whose last strand is gone, but for those that have one again."""
 
     def gauge(self, limit: Limit, value: str) -> Gauge:
         if isinstance(limit, Shares) and value not in limit.percent:
@@ -40,6 +48,32 @@ class GaugeBook:
     def drop(self, limit: Limit, value: str) -> None:
         """The value has not been seen for a while; nothing of it is in use."""
         self._gauges.pop((limit.name, value), None)
+
+    def join(self, gauges: tuple[Gauge, ...], now_ms: int) -> None:
+        """A strand is made that these may stop; values that left long ago are dropped."""
+        for gauge in gauges:
+            gauge.strands += 1
+        leaving = self._leaving
+        for _ in range(min(LOOKS, len(leaving))):
+            gauge, _ = leaving.popitem(last=False)
+            if gauge.strands:
+                continue
+            key = gauge.limit, gauge.value
+            if self._gauges.get(key) is not gauge:
+                continue
+            if gauge.is_at_rest(now_ms):
+                del self._gauges[key]
+            else:
+                leaving[gauge] = None
+
+    def leave(self, gauges: tuple[Gauge, ...]) -> None:
+        """A strand is gone."""
+        for gauge in gauges:
+            gauge.strands -= 1
+            # Caps are the operator's, and shares as many as the limit names.
+            is_plain = gauge.limit in self._limits and not isinstance(gauge, ShareGauge)
+            if gauge.strands == 0 and is_plain:
+                self._leaving[gauge] = None
 
     def all(self) -> list[Gauge]:
         return list(self._gauges.values())

@@ -23,7 +23,17 @@ Parked: TypeAlias = "Turn | Gate"
 class Gauge:
     """One value of a concurrency limit: how much of it is in use."""
 
-    __slots__ = ("big", "limit", "lone", "max", "parked", "use", "used", "value")
+    __slots__ = (
+        "big",
+        "limit",
+        "lone",
+        "max",
+        "parked",
+        "strands",
+        "use",
+        "used",
+        "value",
+    )
 
     def __init__(self, limit: str, value: str, maximum: int) -> None:
         self.max = maximum
@@ -38,6 +48,8 @@ class Gauge:
         """...but for a single one, which needs no heap."""
         self.limit = limit
         self.value = value
+        self.strands = 0
+        """Strands of its value, in all lanes."""
 
     def units(self, cost: int) -> int:
         """What a job takes: one dearer than the limit may run alone."""
@@ -99,6 +111,10 @@ class Gauge:
 
     def has_waiting(self) -> bool:
         return self.lone is not None or bool(self.parked)
+
+    def is_at_rest(self, now_ms: int) -> bool:
+        """Whether another one, made when its value comes again, would be as it is."""
+        return not self.used and self.use is None and not self.has_waiting()
 
     def wake(self, now_ms: int) -> None:
         """Lets go as many as what is free may serve."""
@@ -264,6 +280,9 @@ class RateGauge(Gauge):
         if unpaid > 0:
             late += unpaid
         return now_ms if late <= 0 else now_ms - (-late // self.ticks)
+
+    def is_at_rest(self, now_ms: int) -> bool:
+        return self.clock <= self.ticks_at(now_ms) and super().is_at_rest(now_ms)
 
     def unpaid(self, now_ms: int) -> int:
         """Units of its burst that are in use at this moment."""

@@ -14,69 +14,72 @@ PARTS_TOLD: Final = 8
 """Tenants that are told by name: those who held most, and those stopped longest."""
 
 
-class Part:
+ANY: Final = -1
+"""What jobs take of a part of which none has taken anything yet."""
+
+
+class Hold:
+    """Units of a limit that a job has taken, and on whose part of it they count.
+
+    Mostly it is the part itself, of which most jobs take as much: nothing is made for them.
+    """
+
+    __slots__ = ("amount", "gauge", "is_open", "part", "units", "used_ms")
+
+    def __init__(self, gauge: "Gauge", amount: int, part: "Hold | None") -> None:
+        self.gauge = gauge
+        self.amount = amount
+        """What one job takes. It does not change once one has: such jobs share it."""
+        self.part = part
+        """None if it is one."""
+        self.units = 0
+        """All that is in use of a part. What follows is said of parts, too."""
+        self.used_ms = 0
+        self.is_open = True
+        """What its tenant takes next counts here, too."""
+
+
+class Part(Hold):
     """One tenant's part of a limit; or that of all who are not counted apart.
 
     Times are counted up to the end of the minute as if nothing more would happen in it:
     what is taken adds the rest of the minute, what is given back takes it off again.
     """
 
-    __slots__ = (
-        "blocked_ms",
-        "hold",
-        "is_open",
-        "stops",
-        "tenant",
-        "units",
-        "used_ms",
-        "waiting",
-    )
+    __slots__ = ("blocked_ms", "other", "stops", "tenant", "waiting")
 
-    def __init__(self, tenant: str | None) -> None:
-        self.units = 0
-        self.used_ms = 0
+    def __init__(self, gauge: "Gauge", tenant: str | None) -> None:
+        super().__init__(gauge, ANY, None)
         self.waiting = 0
         """Turns of it that are stopped now."""
         self.blocked_ms = 0
         self.stops = 0
-        self.is_open = True
-        """What its tenant takes next counts here, too."""
-        self.hold: Hold | None = None
-        """What was last taken of it by one job: the next to take as much shares it."""
+        self.other: Hold | None = None
+        """What was last taken of it by a job that took another amount."""
         self.tenant = tenant
         """None stands for all others."""
 
-    def taken(self, gauge: "Gauge", units: int) -> "Hold":
-        """What a job holds that takes so much of the gauge."""
-        hold = self.hold
-        if hold is None or hold.units != units:
-            hold = self.hold = Hold(gauge, units, self)
+    def taken(self, units: int) -> Hold:
+        """What a job holds that takes so much of it."""
+        if self.amount == ANY:
+            self.amount = units
+        if self.amount == units:
+            return self
+        hold = self.other
+        if hold is None or hold.amount != units:
+            hold = self.other = Hold(self.gauge, units, self)
         return hold
 
     def close(self) -> None:
         """What its tenant takes next counts elsewhere."""
         self.is_open = False
-        self.hold = None
+        self.other = None
 
     def settle(self) -> None:
         """Now it is as in a minute in which nothing happens."""
         self.used_ms = self.units * MINUTE_MS
         self.blocked_ms = self.waiting * MINUTE_MS
         self.stops = 0
-
-
-class Hold:
-    """Units of a limit that a job has taken, and on whose part of it they count.
-
-    It never changes: jobs that take as much of the same part share it.
-    """
-
-    __slots__ = ("gauge", "part", "units")
-
-    def __init__(self, gauge: "Gauge", units: int, part: Part) -> None:
-        self.gauge = gauge
-        self.units = units
-        self.part = part
 
 
 def named(parts: list[Part]) -> tuple[events.LimitPart, ...]:

@@ -197,13 +197,14 @@ static void along_holds(Some *tuples, Some *turns)
             PyObject *hold = PyTuple_GET_ITEM(tuple, n);
             if (!before || n >= PyTuple_GET_SIZE(before) ||
                 PyTuple_GET_ITEM(before, n) != hold)
-                add(&holds, hold, sizeof(Hold));
+                add(&holds, hold, sizeof(Hold) + LINE);
         }
         before = tuple;
     }
     for (int i = 0; i < holds.count; i++) {
         Hold *hold = (Hold *)holds.items[i];
-        ask(hold->_part, USE);
+        if (is_there(hold->_part))
+            ask(hold->_part, USE);
         add(&gauges, hold->_gauge, GAUGE);
     }
     for (int i = 0; i < gauges.count; i++) {

@@ -282,6 +282,7 @@ class Queue:
             strand.closes_ms = NEVER if strand.windows is None else -1
             strand.gauges = gauges = rules.strand_gauges(key)
             strand.shares = tuple(x for x in gauges if isinstance(x, ShareGauge))
+            rules.book.join(gauges, now_ms)
         lane.strands[key] = strand
         if "kind" in rules.dims:
             strand.kind = key[1 + rules.dims.index("kind")]
@@ -326,13 +327,16 @@ class Queue:
         strand = turn.strand
         lane = strand.lane
         tenancy = turn.tenancy
-        is_ahead = _is_ahead(tenancy, lane) and self.empties.size < EMPTIES_MAX
+        has_room = self.empties.size < EMPTIES_MAX
+        is_ahead = has_room and _is_ahead(tenancy, lane)
         if is_ahead:
             self._unlooked = self._unlooked_next
             self._unlooked_next = min(UNLOOKED_MAX, 2 * self._unlooked + 1)
         else:
             self._unlooked_next = 0
-        if tenancy.leased or is_ahead or turn.parked_on is not None:
+        # Its clock goes with a tenant's last turn, and must not while its jobs run.
+        is_in_use = tenancy.leased > 0 and (has_room or tenancy.turns == 1)
+        if is_in_use or is_ahead or turn.parked_on is not None:
             self.empties.add(turn)
             return
         name = tenancy.name
@@ -342,6 +346,7 @@ class Queue:
         self.shared.turns -= 1
         if is_last and strand.key:
             lane.forget(strand)
+            self.rules.book.leave(strand.gauges)
         tenancy.turns -= 1
         if tenancy.turns == 0 and lane.tenancies.get(name) is tenancy:
             del lane.tenancies[name]

@@ -34,7 +34,6 @@ class Use(Part):
     __slots__ = (
         "_book",
         "full_ms",
-        "gauge",
         "highest",
         "kept",
         "line",
@@ -47,12 +46,11 @@ class Use(Part):
     def __init__(
         self, book: "UseBook", gauge: Gauge, queue: str, tenant: str, now_ms: int
     ) -> None:
-        super().__init__(tenant)
+        super().__init__(gauge, tenant)
         self.highest = gauge.used
         self.until_ms = now_ms - now_ms % MINUTE_MS + MINUTE_MS
         """The end of its minute."""
         self._book = book
-        self.gauge = gauge
         self.queue = queue
         self.line = 0
         """Who is stopped now, a queue as a whole being one..."""
@@ -73,9 +71,9 @@ class Use(Part):
         part = others.get(tenant) or self.rest
         if part is None:
             if len(others) < PARTS_MAX - 1:
-                part = others[tenant] = Part(tenant)
+                part = others[tenant] = Part(self.gauge, tenant)
             else:
-                part = self.rest = Part(None)
+                part = self.rest = Part(self.gauge, None)
         return part
 
     def stop(self, member: Parked, tenant: str, now_ms: int) -> None:
@@ -270,7 +268,7 @@ class UseBook:
             units = 0
             if not isinstance(gauge, RateGauge):
                 units = cost if cost <= gauge.max else gauge.units(cost)
-            holds.append(part.taken(gauge, units))
+            holds.append(part.taken(units))
         return tuple(holds)
 
     def _is_as_before(self, holds: tuple[Hold, ...], cost: int, now_ms: int) -> bool:
@@ -281,9 +279,9 @@ class UseBook:
         """
         for hold in holds:
             gauge = hold.gauge
-            if not hold.part.is_open or cost > gauge.max:
+            if not (hold.part or hold).is_open or cost > gauge.max:
                 return False
-            if hold.units != cost and type(gauge) is not RateGauge:
+            if hold.amount != cost and type(gauge) is not RateGauge:
                 return False
         if now_ms >= self.due_ms:
             for hold in holds:
@@ -297,7 +295,7 @@ class UseBook:
         has_big = False
         left_ms = MINUTE_MS - now_ms % MINUTE_MS
         for hold in holds:
-            gauge, part, units = hold.gauge, hold.part, hold.units
+            gauge, part, units = hold.gauge, hold.part or hold, hold.amount
             if gauge.big is not None:
                 has_big = True
             # Spelled out for plain gauges, here and below: it runs for every start.
@@ -335,10 +333,10 @@ class UseBook:
                 if use is not None and now_ms >= use.until_ms:
                     use.renew(now_ms)
         for hold in holds:
-            units = hold.units
+            units = hold.amount
             if units == 0:
                 continue
-            gauge, part = hold.gauge, hold.part
+            gauge, part = hold.gauge, hold.part or hold
             part.units -= units
             part.used_ms -= units * left_ms
             if type(gauge) is Gauge:

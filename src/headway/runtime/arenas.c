@@ -9,10 +9,17 @@
  * Here they are cut from chunks of address space for which large pages are wanted. An
  * arena that comes back is the next to be supplied; a page goes back to the system when
  * all of its arenas have come back, and then is a large one again when it is next used.
+ *
+ * A large page is cleared in half a millisecond, and in four where a machine's host has to
+ * find it first. So a thread has the next two cleared before anybody needs them.
  */
 #define PY_SSIZE_T_CLEAN
 #define _GNU_SOURCE
 #include <Python.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
 
@@ -20,9 +27,16 @@
 #error "this system has no pages of 2 MB that are to be had for the asking"
 #endif
 
+/* Not in every header yet. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 static const size_t PAGE = (size_t)1 << 21;
 /* Address space, which costs nothing until it is written to. */
 static const size_t CHUNK = (size_t)1 << 26;
+/* Pages that are chosen before they are needed, and most that a thread is told of at once. */
+enum { AHEAD = 2, TOLD = 8 };
 
 /* Addresses in a list that grows. */
 typedef struct {
@@ -38,6 +52,14 @@ static size_t arena_size;
 static List chunks, unused_arenas, unused_pages;
 /* What is left of the last chunk, and of the last page. */
 static uintptr_t next_page, end_page, next_arena, end_arena;
+/* The pages that come next, in a ring. */
+static uintptr_t ahead[AHEAD];
+static size_t begun;
+/* What the thread is to clear, in another: how much it has cleared, and was told of. */
+static uintptr_t told[TOLD];
+static atomic_size_t cleared, telling;
+static sem_t is_told;
+static int has_thread;
 
 static int push(List *list, uintptr_t item)
 {
@@ -84,21 +106,72 @@ static int reserve(void)
     return 1;
 }
 
-/* The next arenas are those of a page that none has been of, or that was given back. */
-static int begin_page(void)
+static void *clear(void *none)
+{
+    for (;;) {
+        while (sem_wait(&is_told))
+            ;
+        size_t count = atomic_load(&cleared);
+        /* Nothing is written: a page that is in use by now stays what it is. */
+        madvise((void *)told[count % TOLD], PAGE, MADV_POPULATE_WRITE);
+        atomic_store(&cleared, count + 1);
+    }
+    return NULL;
+}
+
+static void have_cleared(uintptr_t page)
+{
+    size_t count = atomic_load(&telling);
+    /* Where it falls behind, whoever writes to a page first has it cleared. */
+    if (!has_thread || count - atomic_load(&cleared) == TOLD)
+        return;
+    told[count % TOLD] = page;
+    atomic_store(&telling, count + 1);
+    sem_post(&is_told);
+}
+
+/* A page that was given back, or that none has been of; 0 if there is none to be had. */
+static uintptr_t choose_page(void)
 {
     uintptr_t page;
     if (unused_pages.count)
-        page = unused_pages.items[--unused_pages.count];
-    else {
-        if (next_page == end_page && !reserve())
-            return 0;
-        page = next_page;
-        next_page += PAGE;
-    }
+        return unused_pages.items[--unused_pages.count];
+    if (next_page == end_page && !reserve())
+        return 0;
+    page = next_page;
+    next_page += PAGE;
+    return page;
+}
+
+/* The next arenas are those of the page that was chosen first, if one was. */
+static int begin_page(void)
+{
+    uintptr_t *place = &ahead[begun++ % AHEAD], page = *place;
+    *place = choose_page();
+    if (*place)
+        have_cleared(*place);
     next_arena = page;
-    end_arena = page + PAGE;
-    return 1;
+    end_arena = page ? page + PAGE : page;
+    return page != 0;
+}
+
+/* Some pages are chosen from the start. */
+static void look_ahead(void)
+{
+    pthread_t thread;
+    sigset_t all, had;
+    if (sem_init(&is_told, 0, 0) == 0) {
+        /* Signals are for the interpreter's own threads. */
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &had);
+        has_thread = pthread_create(&thread, NULL, clear, NULL) == 0;
+        pthread_sigmask(SIG_SETMASK, &had, NULL);
+        if (has_thread)
+            pthread_detach(thread);
+    }
+    for (int i = 0; i < AHEAD; i++)
+        if ((ahead[i] = choose_page()))
+            have_cleared(ahead[i]);
 }
 
 static void *supply(void *context, size_t size)
@@ -159,6 +232,7 @@ static PyObject *use(PyObject *self, PyObject *none)
         PyObjectArenaAllocator ours = {NULL, supply, take_back};
         PyObject_GetArenaAllocator(&before);
         PyObject_SetArenaAllocator(&ours);
+        look_ahead();
         is_used = 1;
     }
     Py_RETURN_TRUE;
