@@ -111,9 +111,13 @@ def _check_uses(queue: Queue, units: Counter[Any]) -> None:
             stopped[member.stopped] += 1
     for gauge in queue.rules.book.all():
         use = gauge.use
-        if use is None:
+        if use is None or not use.is_open:
             assert not gauge.used
             assert not waiting[gauge]
+            if use is not None:
+                assert use.parts() == [use]
+                figures = (use.units, use.used_ms, use.waiting, use.blocked_ms)
+                assert not any((*figures, use.stops, use.line, use.full_ms, use.kept))
             continue
         assert use.line == waiting[gauge], (gauge.limit, gauge.value)
         parts = use.parts()

@@ -1,5 +1,6 @@
 """History tells what limits were used for: how much, how long full, and by whom."""
 
+import gc
 from itertools import pairwise
 from typing import Any
 
@@ -269,3 +270,43 @@ def test_what_is_told_is_what_leases_say(
     assert used == {minute: ms for minute, ms in model.used.items() if minute in used}
     assert all(ms == 0 for minute, ms in model.used.items() if minute not in used)
     assert all(model.highest[minute] == most for minute, most in highest.items())
+
+
+def test_a_limit_that_was_quiet_is_told_of_whoever_uses_it_next() -> None:
+    """What the first tenant's turn remembers to have held is not the second's part."""
+    machine = Machine(limited(Concurrency("c", 9, per="server")))
+    for tenants in (["acme"], ["acme"], ["globex"], ["acme"], ["globex", "acme"]):
+        for tenant in tenants:
+            at_server = {"server": "s"}
+            machine.put("q", JobSpec(tenant=tenant, labels=at_server))
+        jobs = machine.lease(2)
+        machine.pass_ms(10_000)
+        end(machine, *jobs)
+        machine.events.clear()
+        machine.pass_ms(5 * MINUTE_MS)
+        used = [event for event in told(machine) if event.used_ms]
+        parts = [(name, ms) for event in used for name, ms, *_ in event.parts]
+        assert sorted(parts) == sorted((tenant, 10_000) for tenant in tenants)
+
+
+@pytest.mark.parametrize("per", ["tenant", "server"])
+def test_limits_that_come_and_go_leave_nothing_to_the_collector(per: str) -> None:
+    machine = Machine(limited(Concurrency("c", 1, per=per)))
+
+    def come_and_go(first: int) -> None:
+        for number in range(first, first + 3_000):
+            name = f"x{number}"
+            machine.put("q", JobSpec(tenant=name, labels={"server": name}))
+            end(machine, *machine.lease(1))
+            if number % 100 == 0:
+                machine.pass_ms(MINUTE_MS)
+            machine.events.clear()
+
+    come_and_go(0)
+    gc.collect()
+    gc.disable()
+    try:
+        come_and_go(3_000)
+        assert gc.collect() < 300
+    finally:
+        gc.enable()

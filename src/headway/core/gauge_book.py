@@ -6,6 +6,7 @@ from typing import Final
 from headway.core.config import Concurrency, Limit, Rate, Shares
 from headway.core.limits import Gauge, RateGauge
 from headway.core.shares import REST, ShareGauge, SharePool
+from headway.core.usage import Use
 
 LOOKS: Final = 2
 """Values without strands that are looked at when a strand is made: two for one."""
@@ -30,12 +31,16 @@ class GaugeBook:
         gauge = self._gauges.get((limit.name, value))
         if gauge is None:
             gauge = self._gauges[limit.name, value] = self._make(limit, value)
+            gauge.use = Use(gauge)
         return gauge
 
     def cap(self, of: str, value: str, maximum: int) -> Gauge:
         """The gauge of an operator's cap for one kind or tenant."""
         name = f"cap:{of}"
-        gauge = self._gauges.setdefault((name, value), Gauge(name, value, maximum))
+        gauge = self._gauges.get((name, value))
+        if gauge is None:
+            gauge = self._gauges[name, value] = Gauge(name, value, maximum)
+            gauge.use = Use(gauge)
         gauge.max = maximum
         return gauge
 
@@ -47,7 +52,9 @@ class GaugeBook:
 
     def drop(self, limit: Limit, value: str) -> None:
         """The value has not been seen for a while; nothing of it is in use."""
-        self._gauges.pop((limit.name, value), None)
+        gauge = self._gauges.pop((limit.name, value), None)
+        if gauge is not None:
+            _drop(gauge)
 
     def join(self, gauges: tuple[Gauge, ...], now_ms: int) -> None:
         """A strand is made that these may stop; values that left long ago are dropped."""
@@ -63,6 +70,7 @@ class GaugeBook:
                 continue
             if gauge.is_at_rest(now_ms):
                 del self._gauges[key]
+                _drop(gauge)
             else:
                 leaving[gauge] = None
 
@@ -110,8 +118,21 @@ class GaugeBook:
                 return ShareGauge(limit, value, self._pools[limit.name])
 
 
+def _drop(gauge: Gauge) -> None:
+    """Nothing of it is in use. What is to be told of its last minute still is."""
+    use = gauge.use
+    if use is not None:
+        use.is_last = True
+        if not use.is_open:
+            use.forget()
+
+
 def _retire(gauge: Gauge, now_ms: int) -> None:
     """Nobody waits for it any more; what still holds units gives them back to it."""
     gauge.wake_all(now_ms)
-    if gauge.use is not None:
-        gauge.use.end(now_ms)
+    use = gauge.use
+    if use is not None:
+        if use.is_open:
+            use.end(now_ms)
+        else:
+            use.forget()

@@ -41,7 +41,7 @@ class Gauge:
         self.big: Parked | None = None
         """A head too big for what is free: it has first call on it."""
         self.use: Use | None = None
-        """What is to be told of this minute; None while nobody uses it."""
+        """What is to be told of this minute."""
         self.parked: dict[int, list[tuple[int, int, Parked]]] | None = None
         """Waiting members by lane, each a heap by pass..."""
         self.lone: Parked | None = None
@@ -114,7 +114,8 @@ class Gauge:
 
     def is_at_rest(self, now_ms: int) -> bool:
         """Whether another one, made when its value comes again, would be as it is."""
-        return not self.used and self.use is None and not self.has_waiting()
+        is_told = self.use is None or not self.use.is_open
+        return is_told and not self.used and not self.has_waiting()
 
     def wake(self, now_ms: int) -> None:
         """Lets go as many as what is free may serve."""

@@ -28,13 +28,17 @@ PARTS_MAX: Final = 64
 class Use(Part):
     """One gauge in one minute, and what the tenant that came first has of it.
 
-    Many limits are ever used by one tenant only, and are many: they have one object.
+    Many limits are ever used by one tenant only, and are many: they have one object. It is
+    made with its gauge, as jobs line up, and not when one of them starts; it is open from
+    the first start until nobody has had anything of the gauge for a minute.
     """
 
     __slots__ = (
         "_book",
+        "alone",
         "full_ms",
         "highest",
+        "is_last",
         "kept",
         "line",
         "others",
@@ -43,15 +47,17 @@ class Use(Part):
         "until_ms",
     )
 
-    def __init__(
-        self, book: "UseBook", gauge: Gauge, queue: str, tenant: str, now_ms: int
-    ) -> None:
-        super().__init__(gauge, tenant)
-        self.highest = gauge.used
-        self.until_ms = now_ms - now_ms % MINUTE_MS + MINUTE_MS
+    def __init__(self, gauge: Gauge) -> None:
+        super().__init__(gauge, None)
+        self.is_open = False
+        self.highest = 0
+        self.until_ms = 0
         """The end of its minute."""
-        self._book = book
-        self.queue = queue
+        self.alone: tuple[Hold, ...] = (self,)
+        """What a job holds that takes of no other gauge, and the usual amount."""
+        self.is_last = False
+        """Its gauge was dropped: it ends when it is shut."""
+        self.queue = ""
         self.line = 0
         """Who is stopped now, a queue as a whole being one..."""
         self.full_ms = 0
@@ -60,6 +66,21 @@ class Use(Part):
         self.rest: Part | None = None
         self.kept: events.LimitUsed | None = None
         """What is to be told of minutes in which nothing happened."""
+        self._book: UseBook | None = None
+
+    def open(self, book: "UseBook", job: Job, now_ms: int) -> None:
+        """The gauge is used, after a time in which it was not, or for the first time."""
+        self._book = book
+        self.is_open = True
+        self.tenant = job.tenant
+        self.queue = job.queue
+        self.highest = self.gauge.used
+        self.until_ms = now_ms - now_ms % MINUTE_MS + MINUTE_MS
+
+    def forget(self) -> None:
+        """Its gauge is no more. They would be a cycle, which only the collector finds."""
+        self.gauge.use = None
+        self.alone = ()
 
     def of(self, tenant: str) -> Part:
         """The tenant's part."""
@@ -136,6 +157,7 @@ class Use(Part):
         """Minutes that were alike are told as one."""
         kept, self.kept = self.kept, None
         if kept is not None:
+            assert self._book is not None
             kept.at_ms = now_ms
             self._book.events.append(kept)
 
@@ -152,13 +174,15 @@ class Use(Part):
             self.full_ms -= left_ms
         self._keep(self.until_ms - MINUTE_MS, 1)
         self.tell_kept(now_ms)
-        self.drop()
+        self.is_last = True
+        self.shut()
 
-    def drop(self) -> None:
-        """Whoever uses the gauge next makes another one."""
-        self.gauge.use = None
+    def shut(self) -> None:
+        """There is nothing to tell until somebody uses the gauge."""
         for part in self.parts():
             part.close()
+        if self.is_last:
+            self.forget()
 
     def parts(self) -> list[Part]:
         parts: list[Part] = [self]
@@ -224,9 +248,14 @@ class UseBook:
     def use(self, gauge: Gauge, job: Job, now_ms: int) -> Use:
         """The use of a gauge in this minute."""
         use = gauge.use
-        if use is None:
-            use = Use(self, gauge, job.queue, job.tenant, now_ms)
-            gauge.use = use
+        if use is None or not use.is_open:
+            if use is not None and use.tenant not in (None, job.tenant):
+                # Turns remember what they held: it is the part of another tenant.
+                use.forget()
+                use = None
+            if use is None:
+                use = gauge.use = Use(gauge)
+            use.open(self, job, now_ms)
             self._open.append(use)
         elif now_ms >= use.until_ms:
             use.renew(now_ms)
@@ -269,6 +298,10 @@ class UseBook:
             if not isinstance(gauge, RateGauge):
                 units = cost if cost <= gauge.max else gauge.units(cost)
             holds.append(part.taken(units))
+        if len(holds) == 1:
+            use = gauges[0].use
+            if use is holds[0]:
+                return use.alone
         return tuple(holds)
 
     def _is_as_before(self, holds: tuple[Hold, ...], cost: int, now_ms: int) -> bool:
@@ -330,7 +363,7 @@ class UseBook:
         if now_ms >= self.due_ms:
             for hold in holds:
                 use = hold.gauge.use
-                if use is not None and now_ms >= use.until_ms:
+                if use is not None and use.is_open and now_ms >= use.until_ms:
                     use.renew(now_ms)
         for hold in holds:
             units = hold.amount
@@ -356,14 +389,14 @@ class UseBook:
             self._open.clear()
         for _ in range(min(USES_TOLD, len(telling))):
             use = telling.pop()
-            if use.gauge.use is not use:
+            if not use.is_open:
                 # It has ended with its rule, and was told then.
                 continue
             if use.until_ms <= now_ms:
                 use.renew(now_ms)
                 if use.is_idle():
                     use.tell_kept(now_ms)
-                    use.drop()
+                    use.shut()
                     continue
             self._open.append(use)
         self.due_ms = 0 if telling else self._ends_ms
