@@ -97,6 +97,20 @@ def _place(machine: Machine) -> tuple[Strand, Tenancy]:
 @pytest.mark.parametrize("seed", range(20))
 def test_an_order_is_that_of_a_heap(seed: int) -> None:
     """Strides of some weights, joined by those who were away, and by dear ones."""
+    _check_order(seed)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("short", [-1, 8])
+@pytest.mark.parametrize("seed", range(10))
+def test_an_order_of_long_lines_is_that_of_a_heap(
+    monkeypatch: pytest.MonkeyPatch, seed: int, short: int
+) -> None:
+    monkeypatch.setattr("headway.core.order.SHORT", short)
+    _check_order(seed)
+
+
+def _check_order(seed: int) -> None:
     random = Random(seed)
     order = Order()
     heap: list[tuple[int, int]] = []

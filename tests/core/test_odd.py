@@ -1,5 +1,6 @@
 """What came out of order comes out in order."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,7 +39,23 @@ def test_the_lowest_of_any_history_is_first(steps: list[tuple[str, int]]) -> Non
 
 @settings(max_examples=400, deadline=None)
 @given(steps=STEPS)
-def test_lines_and_odd_ones_are_one_order(steps: list[tuple[str, int]]) -> None:
+def test_lines_are_one_order(steps: list[tuple[str, int]]) -> None:
+    _check_order(steps)
+
+
+@pytest.mark.interpreted
+@settings(max_examples=400, deadline=None)
+@given(steps=STEPS, short=st.integers(-1, 9))
+def test_lines_that_are_long_and_odd_ones_are_one_order(
+    steps: list[tuple[str, int]], short: int
+) -> None:
+    """Into a long line nothing is put but at its end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headway.core.order.SHORT", short)
+        _check_order(steps)
+
+
+def _check_order(steps: list[tuple[str, int]]) -> None:
     order = Order()
     model: list[tuple[int, int]] = []
     for number, (verb, rank) in enumerate(steps):

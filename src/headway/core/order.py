@@ -9,6 +9,9 @@ if TYPE_CHECKING:
 
 LINES_MAX: Final = 6
 """So many weights of tenants, or jobs come late, before the rest is odd."""
+SHORT: Final = 512
+"""Into a line that is no longer than this, what comes late is put at once: that costs less
+than to compare the beginnings of several lines at each start."""
 BEGUN_MIN: Final = 16
 """So many empty places at the beginning of a line are not worth to be cut off."""
 
@@ -45,6 +48,28 @@ class Line:
         self.members.append(member)
         self.last_rank = rank
         self.last_number = number
+
+    def insert(self, rank: int, member: "Member") -> bool:
+        """Puts it where it belongs, before the last; whether it is the first now."""
+        ranks, numbers = self.ranks, self.numbers
+        number = member.number
+        low, high = self.begun, len(ranks) - 1
+        while low < high:
+            middle = (low + high) >> 1
+            other = ranks[middle]
+            if other < rank or (other == rank and numbers[middle] <= number):
+                low = middle + 1
+            else:
+                high = middle
+        ranks.insert(low, rank)
+        numbers.insert(low, number)
+        self.members.insert(low, member)
+        if low > self.begun:
+            return False
+        self.first = member
+        self.rank = rank
+        self.number = number
+        return True
 
     def drop(self) -> bool:
         """Takes the first out; whether there is another."""
@@ -164,10 +189,16 @@ class Order:
                 # It is behind all of that line, and so not the first of all.
                 line.add(rank, member)
                 return
+        lines = self.lines
         best: Line | None = None
-        if len(self.lines) < LINES_MAX:
+        lowest = lines[-1] if lines else None
+        if lowest is not None and len(lowest.members) - lowest.begun <= SHORT:
+            if not lowest.insert(rank, member):
+                return
+            best = lowest
+        elif len(lines) < LINES_MAX:
             best = Line(rank, member)
-            self.lines.append(best)
+            lines.append(best)
         else:
             self._push_odd(rank, number, member)
         self._is_next_found = False
@@ -195,11 +226,15 @@ class Order:
                 self._odd_rank, self._odd_number, self._odd_first = odd.first()
         elif not best.drop():
             self.lines.remove(best)
-        elif self._is_next_found and (
-            best.rank < self._next_rank
-            or (best.rank == self._next_rank and best.number < self._next_number)
+        elif len(self.lines) == 1 or (
+            self._is_next_found
+            and (
+                best.rank < self._next_rank
+                or (best.rank == self._next_rank and best.number < self._next_number)
+            )
         ):
-            # As it is mostly: whoever is next in that line is first of all.
+            # As it is mostly: whoever is next in that line is first of all. Of one line
+            # in any case: what is odd came when there were more, and goes before them.
             self._is_found = True
             self._first = best.first
             self.rank = best.rank
