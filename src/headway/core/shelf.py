@@ -33,6 +33,7 @@ class Member:
         "number",
         "rank",
         "seat",
+        "thrown",
     )
 
     def __init__(self, number: int) -> None:
@@ -51,7 +52,9 @@ class Member:
         self.call = NEVER
         """The aim of the entry that counts: its own or less; NEVER if there is none."""
         self.host: Shelf[Any] | None = None
-        """The shelf that has these entries, be it there or away."""
+        """The shelf that has these entries, be it there or away..."""
+        self.thrown = 0
+        """...unless it has thrown them away since: how often it had when this came."""
 
     def renumber(self, number: int) -> None:
         """Whatever it was entered by is not its own any more."""
@@ -72,7 +75,7 @@ _NONE: Final = Order()
 class Shelf(Member, Generic[M]):
     """Turns of a tenant, or tenancies of a lane: a shelf may stand on another one."""
 
-    __slots__ = ("ahead", "due", "fresh", "size", "solo", "top")
+    __slots__ = ("ahead", "due", "fresh", "size", "solo", "throws", "top")
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -87,6 +90,8 @@ class Shelf(Member, Generic[M]):
         """By pass: the others."""
         self.ahead = _NONE
         """By the time at which a member is due, or has more that is due."""
+        self.throws = 0
+        """How often all entries were thrown away. Nobody is told: they may be many."""
 
     def put(self, member: M, seat: int, rank: int, aim: int) -> None:
         """Seats a member, or moves it. `aim` is when it must be looked at again."""
@@ -132,7 +137,9 @@ class Shelf(Member, Generic[M]):
         if self.solo is member:
             self.solo = None
         elif self.size == 0 and self.due is not _NONE:
-            self._clear()
+            self.throws += 1
+            for order in (self.due, self.fresh, self.ahead):
+                order.clear()
 
     def settle(self, now_ms: int) -> None:
         """Seats anew all whose aim has come by `now_ms`."""
@@ -224,8 +231,9 @@ class Shelf(Member, Generic[M]):
     def _join(self, member: M) -> None:
         member.home = self
         member.seat = OFF
-        if member.host is not self:
+        if member.host is not self or member.thrown != self.throws:
             member.host = self
+            member.thrown = self.throws
             member.entered = OFF
             member.call = NEVER
         self.size += 1
@@ -255,15 +263,6 @@ class Shelf(Member, Generic[M]):
         self.ahead.push(aim, member)
         if self.ahead.size > 64 and self.ahead.size > 4 * self.size:
             self._compact()
-
-    def _clear(self) -> None:
-        """The last member has left: nobody has an entry any more."""
-        for order in (self.due, self.fresh, self.ahead):
-            for _, _, member in order.entries():
-                if member.host is self:
-                    member.entered = OFF
-                    member.call = NEVER
-            order.clear()
 
     def _compact(self) -> None:
         """Drops stale entries and those of members that are away, and all but one of a
