@@ -34,7 +34,8 @@ BATCH = 100
 JOBS = 10_000
 """Jobs in one repetition, after which a case and its peer take turns: enough to hold what
 is put off and then done at one go, and for caches to be as they are in a long run."""
-REPETITIONS = 6
+REPETITIONS = 9
+"""After one that warms up: 100,000 jobs by then, as many as there are strands."""
 STEP_MS = 5
 START_MS = 1_762_300_800_000
 """A Wednesday at midnight, UTC."""
