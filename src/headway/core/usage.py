@@ -298,11 +298,8 @@ class UseBook:
             if not isinstance(gauge, RateGauge):
                 units = cost if cost <= gauge.max else gauge.units(cost)
             holds.append(part.taken(units))
-        if len(holds) == 1:
-            use = gauges[0].use
-            if use is holds[0]:
-                return use.alone
-        return tuple(holds)
+        use = gauges[0].use if len(gauges) == 1 else None
+        return use.alone if use is not None and use is holds[0] else tuple(holds)
 
     def _is_as_before(self, holds: tuple[Hold, ...], cost: int, now_ms: int) -> bool:
         """Whether a job of that cost is to hold what another of its turn has held.
