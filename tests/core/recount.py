@@ -92,16 +92,20 @@ def _check_uses(queue: Queue, units: Counter[Any]) -> None:
     stopped: Counter[Any] = Counter()
     members: list[Any] = [queue.gate]
     known = set(queue.rules.book.all())
-    strands: Counter[Any] = Counter()
+    owners: Counter[Any] = Counter()
+    for rule in queue.rules.tenants.values():
+        owners.update(rule.gauges)
     for lane in queue.all_lanes():
         for strand in lane.strands.values():
             members += strand.turns.values()
-            strands.update(strand.gauges)
+            owners.update(strand.gauges)
             if strand.shape == queue.rules.shape:
                 # Else another strand of the value would have units of its own.
                 assert known.issuperset(strand.gauges), strand.key
                 _check_kept_holds(queue, list(strand.turns.values()))
-    assert all(gauge.strands >= count for gauge, count in strands.items())
+    assert all(gauge.owners >= count for gauge, count in owners.items())
+    for rule in queue.rules.tenants.values():
+        assert known.issuperset(rule.gauges), rule.name
     for member in members:
         gauge = member.parked_on
         is_at_limit = isinstance(gauge, Gauge) and gauge is not queue.slot_gauge

@@ -242,13 +242,39 @@ def test_a_value_that_is_in_use_keeps_its_limit_without_a_strand() -> None:
     machine = Machine(changed(QUEUE, limits=(PER_USER,)))
     book = machine.partition.book.queues["q"].rules.book
     gauge = book.gauge(PER_USER, "u")
-    book.join((gauge,), machine.now_ms)
+    book.join((gauge,))
     gauge.used = 1
     book.leave((gauge,))
-    other = book.gauge(PER_USER, "v")
     for _ in range(3):
-        book.join((other,), machine.now_ms)
+        book.tidy(machine.now_ms)
     assert book.gauge(PER_USER, "u") is gauge
     gauge.used = 0
-    book.join((other,), machine.now_ms)
+    book.tidy(machine.now_ms)
     assert gauge not in book.all()
+
+
+@pytest.mark.parametrize("per", ["tenant", "user"])
+def test_a_rate_holds_for_one_that_was_forgotten_meanwhile(per: str) -> None:
+    """Invariant 22: what it has used of its hour stays used until that is over."""
+    rate = Rate("r", 1, 60 * MINUTE_MS, per=per)
+    machine = Machine(changed(QUEUE, limits=(rate,)))
+
+    def come(name: str) -> int:
+        machine.put("q", JobSpec(tenant=name, labels={"user": name}))
+        return len(machine.run(9))
+
+    assert come("acme") == 1
+    for number in range(2_000):
+        come(f"t{number}")
+    rules = machine.partition.book.queues["q"].rules
+    assert "acme" not in rules.tenants
+    assert come("acme") == 0
+    machine.pass_ms(60 * MINUTE_MS)
+    assert len(machine.run(9)) == 1
+    for number in range(2_000):
+        come(f"u{number}")
+    machine.pass_ms(62 * MINUTE_MS)
+    for number in range(3_000):
+        come(f"v{number}")
+    # Of those of the first two hours nothing is unpaid any more.
+    assert len(rules.book.all()) < 4_000

@@ -9,7 +9,7 @@ from headway.core.shares import REST, ShareGauge, SharePool
 from headway.core.usage import Use
 
 LOOKS: Final = 2
-"""Values without strands that are looked at when a strand is made: two for one."""
+"""Values that nobody has any more and that are looked at when one comes: two for one."""
 
 
 class GaugeBook:
@@ -23,7 +23,7 @@ class GaugeBook:
         self._gauges: dict[tuple[str, str], Gauge] = {}
         self._pools: dict[str, SharePool] = {}
         self._leaving: OrderedDict[Gauge, None] = OrderedDict()
-        """Gauges whose last strand is gone, but for those that have one again."""
+        """Gauges that no strand and no tenant has, but for those that are had again."""
 
     def gauge(self, limit: Limit, value: str) -> Gauge:
         if isinstance(limit, Shares) and value not in limit.percent:
@@ -50,38 +50,34 @@ class GaugeBook:
         if gauge is not None:
             _retire(gauge, now_ms)
 
-    def drop(self, limit: Limit, value: str) -> None:
-        """The value has not been seen for a while; nothing of it is in use."""
-        gauge = self._gauges.pop((limit.name, value), None)
-        if gauge is not None:
-            _drop(gauge)
-
-    def join(self, gauges: tuple[Gauge, ...], now_ms: int) -> None:
-        """A strand is made that these may stop; values that left long ago are dropped."""
+    def join(self, gauges: tuple[Gauge, ...]) -> None:
+        """There is a strand, or a tenant's rule, that has them."""
         for gauge in gauges:
-            gauge.strands += 1
+            gauge.owners += 1
+
+    def leave(self, gauges: tuple[Gauge, ...]) -> None:
+        """It is no more."""
+        for gauge in gauges:
+            gauge.owners -= 1
+            # Caps are the operator's, and shares as many as the limit names.
+            is_plain = gauge.limit in self._limits and not isinstance(gauge, ShareGauge)
+            if gauge.owners == 0 and is_plain:
+                self._leaving[gauge] = None
+
+    def tidy(self, now_ms: int) -> None:
+        """Drops some that nobody has, and of which nothing is in use or unpaid."""
         leaving = self._leaving
         for _ in range(min(LOOKS, len(leaving))):
             gauge, _ = leaving.popitem(last=False)
-            if gauge.strands:
-                continue
             key = gauge.limit, gauge.value
-            if self._gauges.get(key) is not gauge:
+            if gauge.owners or self._gauges.get(key) is not gauge:
                 continue
             if gauge.is_at_rest(now_ms):
                 del self._gauges[key]
-                _drop(gauge)
+                if gauge.use is not None:
+                    gauge.use.forget()
             else:
                 leaving[gauge] = None
-
-    def leave(self, gauges: tuple[Gauge, ...]) -> None:
-        """A strand is gone."""
-        for gauge in gauges:
-            gauge.strands -= 1
-            # Caps are the operator's, and shares as many as the limit names.
-            is_plain = gauge.limit in self._limits and not isinstance(gauge, ShareGauge)
-            if gauge.strands == 0 and is_plain:
-                self._leaving[gauge] = None
 
     def all(self) -> list[Gauge]:
         return list(self._gauges.values())
@@ -116,15 +112,6 @@ class GaugeBook:
                 if limit.name not in self._pools:
                     self._pools[limit.name] = SharePool(limit)
                 return ShareGauge(limit, value, self._pools[limit.name])
-
-
-def _drop(gauge: Gauge) -> None:
-    """Nothing of it is in use. What is to be told of its last minute still is."""
-    use = gauge.use
-    if use is not None:
-        use.is_last = True
-        if not use.is_open:
-            use.forget()
 
 
 def _retire(gauge: Gauge, now_ms: int) -> None:

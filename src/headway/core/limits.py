@@ -28,8 +28,8 @@ class Gauge:
         "limit",
         "lone",
         "max",
+        "owners",
         "parked",
-        "strands",
         "use",
         "used",
         "value",
@@ -48,8 +48,8 @@ class Gauge:
         """...but for a single one, which needs no heap."""
         self.limit = limit
         self.value = value
-        self.strands = 0
-        """Strands of its value, in all lanes."""
+        self.owners = 0
+        """Strands that have it, in all lanes, or rules of tenants."""
 
     def units(self, cost: int) -> int:
         """What a job takes: one dearer than the limit may run alone."""

@@ -282,7 +282,8 @@ class Queue:
             strand.closes_ms = NEVER if strand.windows is None else -1
             strand.gauges = gauges = rules.strand_gauges(key)
             strand.shares = tuple(x for x in gauges if isinstance(x, ShareGauge))
-            rules.book.join(gauges, now_ms)
+            rules.book.join(gauges)
+            rules.book.tidy(now_ms)
         lane.strands[key] = strand
         if "kind" in rules.dims:
             strand.kind = key[1 + rules.dims.index("kind")]
@@ -316,6 +317,7 @@ class Queue:
             account = (
                 ledger.account(name, rule.weight, now_ms) if name else ledger.nobody
             )
+            self.rules.book.tidy(now_ms)
             tenancy = lane.tenancies[name] = Tenancy(name, rule, account)
             account.tenancies += 1
         return tenancy

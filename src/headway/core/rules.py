@@ -127,7 +127,9 @@ class Rules:
         gauges = [self.book.gauge(limit, rule.name) for limit in self.tenant_limits]
         if rule.cap is not None:
             gauges.append(self.book.cap("tenant", rule.name, rule.cap))
-        rule.gauges = tuple(gauges)
+        had, rule.gauges = rule.gauges, tuple(gauges)
+        self.book.join(rule.gauges)
+        self.book.leave(had)
 
     def kind(self, name: str) -> KindRule:
         rule = self.kinds.get(name)
@@ -156,8 +158,7 @@ class Rules:
         is_plain = rule.cap is None and rule.weight == 1.0 and not rule.holds
         if is_plain and not rule.held_ms and not any(g.used for g in rule.gauges):
             self.tenants.pop(rule.name, None)
-            for limit in self.tenant_limits:
-                self.book.drop(limit, rule.name)
+            self.book.leave(rule.gauges)
 
     def opens_ms(self, at_ms: int) -> int:
         """`at_ms`, or the next moment after it at which the queue's window is open."""

@@ -38,7 +38,6 @@ class Use(Part):
         "alone",
         "full_ms",
         "highest",
-        "is_last",
         "kept",
         "line",
         "others",
@@ -55,8 +54,6 @@ class Use(Part):
         """The end of its minute."""
         self.alone: tuple[Hold, ...] = (self,)
         """What a job holds that takes of no other gauge, and the usual amount."""
-        self.is_last = False
-        """Its gauge was dropped: it ends when it is shut."""
         self.queue = ""
         self.line = 0
         """Who is stopped now, a queue as a whole being one..."""
@@ -174,15 +171,13 @@ class Use(Part):
             self.full_ms -= left_ms
         self._keep(self.until_ms - MINUTE_MS, 1)
         self.tell_kept(now_ms)
-        self.is_last = True
         self.shut()
+        self.forget()
 
     def shut(self) -> None:
         """There is nothing to tell until somebody uses the gauge."""
         for part in self.parts():
             part.close()
-        if self.is_last:
-            self.forget()
 
     def parts(self) -> list[Part]:
         parts: list[Part] = [self]
