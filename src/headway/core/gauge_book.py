@@ -74,10 +74,11 @@ class GaugeBook:
                 continue
             if gauge.is_at_rest(now_ms):
                 del self._gauges[key]
-                if gauge.use is not None:
-                    gauge.use.forget()
             else:
                 leaving[gauge] = None
+            # A rate of hours may be unpaid for long, and is told of no more.
+            if gauge.use is not None and not gauge.use.is_open:
+                gauge.use.forget()
 
     def all(self) -> list[Gauge]:
         return list(self._gauges.values())
