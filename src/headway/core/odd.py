@@ -15,10 +15,8 @@ SHIFT: Final = 8
 """Ranks that differ in these bits alone are put in order at one go."""
 NONE: Final = -(1 << 60)
 """Below all that ranks are about."""
-SHORT: Final = 128
-"""Into a line that is no longer than this, what comes late is put at once..."""
 LONG: Final = 4
-"""...and one that is longer than so many times those that are late stays as it is."""
+"""A line that is longer than so many times those that are late stays as it is."""
 
 Entry = tuple[int, int, "Member"]
 
@@ -37,21 +35,6 @@ class Pile:
         self.ranks.append(rank)
         self.numbers.append(number)
         self.members.append(member)
-
-    def insert(self, rank: int, number: int, member: "Member") -> None:
-        """Puts it where it belongs among those in order, of which the first is last."""
-        ranks, numbers = self.ranks, self.numbers
-        low, high = 0, len(ranks)
-        while low < high:
-            middle = (low + high) >> 1
-            other = ranks[middle]
-            if other > rank or (other == rank and numbers[middle] > number):
-                low = middle + 1
-            else:
-                high = middle
-        ranks.insert(low, rank)
-        numbers.insert(low, number)
-        self.members.insert(low, member)
 
     def entries(self) -> list[Entry]:
         return list(zip(self.ranks, self.numbers, self.members, strict=True))
@@ -102,9 +85,6 @@ class Odd:
             if pile is None:
                 pile = self._far[about] = Pile()
                 heappush(self._piles, about)
-        elif len(self._line.ranks) <= SHORT:
-            self._line.insert(rank, number, member)
-            return
         else:
             pile = self._late
             if (

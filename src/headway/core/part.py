@@ -32,8 +32,9 @@ class Hold:
         """What one job takes. It does not change once one has: such jobs share it."""
         self.part = part
         """None if it is one."""
+        # The rest says something of parts only.
         self.units = 0
-        """All that is in use of a part. What follows is said of parts, too."""
+        """In use, by all jobs."""
         self.used_ms = 0
         self.is_open = True
         """What its tenant takes next counts here, too."""
