@@ -105,8 +105,9 @@ class Fuzz:
             if isinstance(command, RULING) and not isinstance(answer, RuleBroken):
                 self.rules.told(command)
         self._check_starts(decision)
+        jobs = {job.seq: job for job in decision.jobs}
         for event in decision.events:
-            self.rules.happened(event, decision.jobs)
+            self.rules.happened(event, jobs)
         self.history.follow(decision, self.now_ms)
         self.asked += decision.asks
         next_ms = self.partition.next_ms()
@@ -125,7 +126,7 @@ class Fuzz:
         decision = self.send(command)
         if is_stale:
             assert decision.events == [], "invariant 9"
-            assert decision.jobs == {}, "invariant 9"
+            assert decision.jobs == [], "invariant 9"
             for asked, answer in decision.answers:
                 assert asked is command
                 assert isinstance(answer, LeaseLost | Settled), "invariant 9"

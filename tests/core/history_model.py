@@ -85,9 +85,9 @@ class HistoryModel:
                 assert self.ticks[tick] == 1, "invariant 21"
                 assert event.tick_ms <= now_ms, "invariant 20"
         touched = {e.seq for e in decision.events if isinstance(e, events.Event)}
-        assert set(decision.jobs) == touched
-        for seq, job in decision.jobs.items():
-            self._compare(job, self.records[seq])
+        assert sorted(job.seq for job in decision.jobs) == sorted(touched)
+        for job in decision.jobs:
+            self._compare(job, self.records[job.seq])
         self._hear(decision, now_ms)
 
     def count(self, queue: str, state: JobState) -> int:

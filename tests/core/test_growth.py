@@ -10,6 +10,7 @@ from headway.core.commands import Configure, Redrive
 from headway.core.config import Concurrency, QueueConfig
 from headway.core.fairness import Tenancy
 from headway.core.job import Job
+from headway.core.odd import Entry
 from headway.core.order import Order
 from headway.core.queue import EMPTIES, Queue
 from headway.core.shelf import Member
@@ -116,22 +117,22 @@ def _check_order(seed: int) -> None:
     heap: list[tuple[int, int]] = []
     members = [Member(number) for number in range(40)]
     for member in members:
-        order.push(0, member)
+        order.push(Entry(0, member))
         heap.append((0, member.number))
     strides = [random.choice((1, 2, 3, 4, 7, 11)) for _ in members]
     for _ in range(2_000):
         first = order.first()
         assert first is not None
-        assert (order.rank, first.number) == heap[0]
-        rank = order.rank
+        rank = first.rank
+        assert (rank, first.number) == heap[0]
         order.drop()
         heappop(heap)
-        for member in (first, *random.sample(members, k=random.random() < 0.1)):
+        for member in (first.member, *random.sample(members, k=random.random() < 0.1)):
             more = strides[member.number] if random.random() < 0.95 else 0
-            order.push(rank + more, member)
+            order.push(Entry(rank + more, member))
             heappush(heap, (rank + more, member.number))
-    entries = sorted(order.entries(), key=lambda entry: entry[:2])
-    assert [entry[:2] for entry in entries] == sorted(heap)
+    entries = [(entry.rank, entry.number) for entry in order.entries()]
+    assert sorted(entries) == sorted(heap)
     assert order.size == len(heap)
 
 

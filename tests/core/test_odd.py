@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.core.odd import SHIFT, Odd
+from headway.core.odd import SHIFT, Entry, Odd
 from headway.core.order import Order
 from headway.core.shelf import Member
 
@@ -22,19 +22,19 @@ def test_the_lowest_of_any_history_is_first(steps: list[tuple[str, int]]) -> Non
     model: list[tuple[int, int]] = []
     for number, (verb, rank) in enumerate(steps):
         if verb == "push":
-            odd.push(rank, number, Member(number))
+            odd.push(Entry(rank, Member(number)))
             model.append((rank, number))
         elif verb == "drop unseen" and model:
             odd.drop()
             model.remove(min(model))
         elif model:
-            assert odd.first()[:2] == min(model)
+            assert _key(odd.first()) == min(model)
             odd.drop()
             model.remove(min(model))
         assert odd.size == len(model)
-        assert sorted(entry[:2] for entry in odd.entries()) == sorted(model)
+        assert sorted(map(_key, odd.entries())) == sorted(model)
         if model and rank % 2:
-            assert odd.first()[:2] == min(model)
+            assert _key(odd.first()) == min(model)
 
 
 @settings(max_examples=400, deadline=None)
@@ -60,7 +60,7 @@ def _check_order(steps: list[tuple[str, int]]) -> None:
     model: list[tuple[int, int]] = []
     for number, (verb, rank) in enumerate(steps):
         if verb == "push":
-            order.push(rank, Member(number))
+            order.push(Entry(rank, Member(number)))
             model.append((rank, number))
         elif verb == "clear":
             order.clear()
@@ -68,12 +68,13 @@ def _check_order(steps: list[tuple[str, int]]) -> None:
         elif model:
             first = order.first()
             assert first is not None
-            assert (order.rank, first.number) == min(model)
+            assert _key(first) == min(model)
             order.drop()
             model.remove(min(model))
-        assert sorted(entry[:2] for entry in order.entries()) == sorted(model)
-        standing = [line.members[line.begun] for line in order.lines]
-        assert {member.number for member in standing if member is not None} <= {
-            number for _, number in model
-        }
+        assert sorted(map(_key, order.entries())) == sorted(model)
+        assert {_key(line.first) for line in order.lines} <= set(model)
     assert order.size == len(model)
+
+
+def _key(entry: Entry) -> tuple[int, int]:
+    return entry.rank, entry.number

@@ -147,7 +147,7 @@ def test_a_late_reply_changes_nothing(end: str) -> None:
             machine.ask(Cancel(job.seq))
     state = job.state
     decision = machine.decide(Reply("q", "k1", b"late"))
-    assert decision.jobs == {}
+    assert decision.jobs == []
     assert all(isinstance(event, events.ReplyKept) for event in decision.events)
     assert decision.answers[0][1] in (ReplyFate.LATE, ReplyFate.REPEATED)
     assert job.state is state

@@ -262,10 +262,10 @@ def test_a_stale_token_changes_nothing() -> None:
     leased(machine)
     for command in (Ack([token]), Release([token]), Extend([token], 90_000)):
         decision = machine.decide(command)
-        assert (decision.jobs, decision.events) == ({}, [])
+        assert (decision.jobs, decision.events) == ([], [])
     for refused in (Nack(token), Wait(token, "k", 1_000)):
         decision = machine.decide(refused)
-        assert (decision.jobs, decision.events) == ({}, [])
+        assert (decision.jobs, decision.events) == ([], [])
         assert isinstance(decision.answers[0][1], LeaseLost)
 
 

@@ -29,7 +29,7 @@ def test_closed_a_job_without_a_verdict_stays_and_nothing_is_written() -> None:
     machine.put("q", JobSpec(), JobSpec())
     assert machine.starts() == []
     decision = machine.decide(failed())
-    assert (decision.jobs, decision.events) == ({}, [])
+    assert (decision.jobs, decision.events) == ([], [])
     no_verdict = "the throttler of its queue has no verdict on"
     assert text(machine, 1) == (Rule.THROTTLER, f"{no_verdict} it: ValueError: no")
     assert text(machine, 2)[1] == f"{no_verdict} a job before it: ValueError: no"

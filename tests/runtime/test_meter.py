@@ -196,7 +196,7 @@ def test_commits_batches_ticks_and_replies_are_counted() -> None:
 def test_lanes_beyond_the_bound_share_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meters, "LANES_MAX", 3)
     meter = Meter()
-    jobs = {1: Job(1, JobSpec(), "q", 0)}
+    jobs = [Job(1, JobSpec(), "q", 0)]
     happened = [
         events.Enqueued(0, 1, 0, f"q{n % 5}", 1_000, "", "", 0, 0, 1) for n in range(10)
     ]

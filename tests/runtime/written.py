@@ -64,12 +64,14 @@ class Written:
         """One step of the owner, with all that it decided as one decision."""
         self.decisions.clear()
         self.owner.step(commands, now_ms)
-        told = Decision([], {}, [], [])
+        told = Decision([], [], [], [])
+        jobs: dict[int, Job] = {}
         for decision in self.decisions:
             told.answers += decision.answers
-            told.jobs |= decision.jobs
+            jobs |= {job.seq: job for job in decision.jobs}
             told.events += decision.events
             told.asks += decision.asks
+        told.jobs = list(jobs.values())
         return told
 
     def next_ms(self) -> int | None:

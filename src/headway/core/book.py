@@ -67,13 +67,15 @@ class Book:
         """Jobs that were read from the store because somebody asked for them."""
         self.last_seq = 0
         self.last_token = 0
-        self.decision = Decision([], {}, [], [])
+        self.decision = Decision([], [], [], [])
+        self._decisions = 0
         # Two of its fields: compiled code looks those of a record up by name.
         self._changed = self.decision.jobs
         self._events = self.decision.events
 
     def open_decision(self) -> None:
-        self.decision = Decision([], {}, [], [])
+        self.decision = Decision([], [], [], [])
+        self._decisions += 1
         self._changed = self.decision.jobs
         self._events = self.decision.events
         self.dispatch.parking.asks = self.decision.asks
@@ -84,7 +86,9 @@ class Book:
 
     def write(self, job: Job, event: msgspec.Struct) -> None:
         """The job changed, and this is how."""
-        self._changed[job.seq] = job
+        if job.changed_in != self._decisions:
+            job.changed_in = self._decisions
+            self._changed.append(job)
         self._events.append(event)
 
     def know(self, kind: FactKind, queue: str, name: str = "") -> None:

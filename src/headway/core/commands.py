@@ -368,8 +368,8 @@ class Decision(msgspec.Struct, eq=False):
     """What a batch of commands comes to: write the jobs, then give the answers."""
 
     answers: list[tuple[Command, Answer]]
-    jobs: dict[int, Job]
-    """Every job that changed, by seq, as it now stands."""
+    jobs: list[Job]
+    """Every job that changed, once, as it now stands."""
     events: list[msgspec.Struct]
     asks: list[Job]
     """Jobs about which the throttler of their queue must be asked."""

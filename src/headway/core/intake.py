@@ -295,7 +295,7 @@ def waits_ms(book: Book, seqs: list[int], now_ms: int) -> list[int | None]:
     """
     # Spelled out: this runs for every job that is enqueued. Jobs that come together
     # mostly stand together, so what is known of the last one's place is kept.
-    new = book.decision.jobs
+    jobs = book.jobs
     found: list[int | None] = []
     wait_ms: int | None = None
     turn: Turn | None = None
@@ -303,7 +303,7 @@ def waits_ms(book: Book, seqs: list[int], now_ms: int) -> list[int | None]:
     interval_ms = 0.0
     ready = tenants = 0
     for seq in seqs:
-        job = new.get(seq) or book.jobs.get(seq)
+        job = jobs.get(seq)
         last, turn = turn, None if job is None else job.turn
         if turn is None:
             found.append(None if job is None else _wait_ms(job, now_ms))

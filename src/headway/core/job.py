@@ -21,6 +21,7 @@ class Job:
         "attempt",
         "attempts_max",
         "behind",
+        "changed_in",
         "charge",
         "cleared_ms",
         "cost",
@@ -105,6 +106,8 @@ class Job:
     """The SLO class it was put in: its own, or the next stricter one."""
     timeout_left_ms: int
     """What a continuation has left of its attempt; 0 means that none is under way."""
+    changed_in: int
+    """The number of the decision that changed it last."""
     queue: str
     tenant: str
     kind: str
@@ -203,6 +206,7 @@ class Job:
         self.errors = ()
         self.charge = 0
         self.level = 0
+        self.changed_in = 0
         self.turn = None
         self.first_key = self.second_key = 0
         self.is_in_line = False

@@ -39,7 +39,7 @@ def read_below(most: int) -> int:
 
 def tidy(book: Book, decision: Decision, bounds: Bounds, now_ms: int) -> None:
     """To be called when a decision is durable: what is far away leaves memory."""
-    for job in decision.jobs.values():
+    for job in decision.jobs:
         _tidy_job(book, job)
     for seq in book.visited:
         if seq in book.jobs:

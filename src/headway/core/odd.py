@@ -18,26 +18,29 @@ NONE: Final = -(1 << 60)
 LONG: Final = 4
 """A line that is longer than so many times those that are late stays as it is."""
 
-Entry = tuple[int, int, "Member"]
 
+class Entry:
+    """A member's place in an order.
 
-class Pile:
-    """Entries in no order. Three lists: the collector would walk tuples."""
+    Nothing of it changes while it is there. Once out, it may be entered anew: nothing is
+    made for that, which is most of what it would cost.
+    """
 
-    __slots__ = ("members", "numbers", "ranks")
+    __slots__ = ("member", "number", "rank")
 
-    def __init__(self) -> None:
-        self.ranks: list[int] = []
-        self.numbers: list[int] = []
-        self.members: list[Member] = []
+    def __init__(self, rank: int, member: "Member") -> None:
+        self.rank = rank
+        self.number = member.number
+        self.member = member
 
-    def add(self, rank: int, number: int, member: "Member") -> None:
-        self.ranks.append(rank)
-        self.numbers.append(number)
-        self.members.append(member)
+    def is_below(self, other: "Entry") -> bool:
+        """Equal ones stand as they came."""
+        rank, high = self.rank, other.rank
+        return rank < high or (rank == high and self.number < other.number)
 
-    def entries(self) -> list[Entry]:
-        return list(zip(self.ranks, self.numbers, self.members, strict=True))
+    def __lt__(self, other: "Entry") -> bool:
+        """The same, for heaps."""
+        return self.is_below(other)
 
 
 class Odd:
@@ -53,8 +56,6 @@ class Odd:
         "_heap",
         "_late",
         "_late_first",
-        "_late_number",
-        "_late_rank",
         "_line",
         "_piles",
         "size",
@@ -62,155 +63,111 @@ class Odd:
 
     def __init__(self) -> None:
         self.size = 0
-        self._line = Pile()
+        self._line: list[Entry] = []
         """In order: the first is last..."""
         self._about = NONE
         """...and this is what the ranks of the line are about, or of the last one..."""
-        self._late = Pile()
+        self._late: list[Entry] = []
         """...and here is what came later, and is not above that..."""
-        self._late_first: Member | None = None
-        self._late_rank = self._late_number = 0
+        self._late_first: Entry | None = None
         """...with the first of it, if there is one..."""
-        self._heap: list[Any] = []
+        self._heap: list[Entry] = []
         """...or, where the line was too long to be put in order with it, a heap."""
-        self._far: dict[int, Pile] = {}
+        self._far: dict[int, list[Entry]] = {}
         self._piles: list[int] = []
         """A heap of what the others' ranks are about."""
 
-    def push(self, rank: int, number: int, member: "Member") -> None:
+    def push(self, entry: Entry) -> None:
         self.size += 1
-        about = rank >> SHIFT
-        if about > self._about:
-            pile = self._far.get(about)
-            if pile is None:
-                pile = self._far[about] = Pile()
-                heappush(self._piles, about)
-        else:
-            pile = self._late
-            if (
-                self._late_first is None
-                or rank < self._late_rank
-                or (rank == self._late_rank and number < self._late_number)
-            ):
-                self._late_first = member
-                self._late_rank = rank
-                self._late_number = number
-        pile.add(rank, number, member)
+        about = entry.rank >> SHIFT
+        if about <= self._about:
+            if self._late_first is None or entry.is_below(self._late_first):
+                self._late_first = entry
+            self._late.append(entry)
+            return
+        pile = self._far.get(about)
+        if pile is None:
+            pile = self._far[about] = []
+            heappush(self._piles, about)
+        pile.append(entry)
 
     def first(self) -> Entry:
         """The lowest of all; there is one."""
-        line = self._line
         late = self._late_first
-        if not line.ranks and not self._heap and late is None:
-            line = self._next_line()
-        if late is not None and self._is_before(self._late_rank, self._late_number):
-            return self._late_rank, self._late_number, late
-        if self._is_heap_first():
-            entry: Entry = self._heap[0]
-            return entry
-        return line.ranks[-1], line.numbers[-1], line.members[-1]
+        if not self._line and not self._heap and late is None:
+            self._next_line()
+        stands = self._standing()
+        if stands is None or (late is not None and late.is_below(stands)):
+            assert late is not None
+            return late
+        return stands
 
     def drop(self) -> None:
         """Takes the first out, whether it was asked for or not."""
-        if self._late_first is not None:
-            if self._is_before(self._late_rank, self._late_number):
-                self._take_in()
-        elif not self._line.ranks and not self._heap:
-            self._next_line()
+        if self.first() is self._late_first:
+            self._take_in()
         self.size -= 1
         if self._is_heap_first():
             heappop(self._heap)
         else:
-            line = self._line
-            line.ranks.pop()
-            line.numbers.pop()
-            line.members.pop()
+            self._line.pop()
 
     def entries(self) -> list[Entry]:
-        found: list[Entry] = list(self._heap)
+        found = list(self._heap)
         for pile in (self._line, self._late, *self._far.values()):
-            found += pile.entries()
+            found += pile
         return found
 
-    def _is_before(self, rank: int, number: int) -> bool:
-        """Whether nothing in line or heap is lower."""
-        line = self._line
-        if line.ranks:
-            if rank > line.ranks[-1]:
-                return False
-            if rank == line.ranks[-1] and number > line.numbers[-1]:
-                return False
-        if not self._heap:
-            return True
-        entry: Any = self._heap[0]
-        low: int = entry[0]
-        if rank != low:
-            return rank < low
-        low_number: int = entry[1]
-        return number < low_number
+    def _standing(self) -> Entry | None:
+        """The lowest of line and heap."""
+        if self._is_heap_first():
+            return self._heap[0]
+        return self._line[-1] if self._line else None
 
     def _is_heap_first(self) -> bool:
-        line = self._line
-        if not self._heap or not line.ranks:
+        if not self._heap or not self._line:
             return bool(self._heap)
-        entry: Any = self._heap[0]
-        rank: int = entry[0]
-        if rank != line.ranks[-1]:
-            return rank < line.ranks[-1]
-        number: int = entry[1]
-        return number < line.numbers[-1]
+        return self._heap[0].is_below(self._line[-1])
 
     def _take_in(self) -> None:
         """One of those that came late is first: they are put in order."""
-        late, self._late = self._late, Pile()
+        late, self._late = self._late, []
         self._late_first = None
-        line = self._line
-        if LONG * len(late.ranks) < len(line.ranks):
-            for entry in late.entries():
+        if LONG * len(late) < len(self._line):
+            for entry in late:
                 heappush(self._heap, entry)
             return
-        late.ranks += line.ranks
-        late.numbers += line.numbers
-        late.members += line.members
-        self._line_up(late)
+        late += self._line
+        self._line = lined_up(late)
 
-    def _next_line(self) -> Pile:
+    def _next_line(self) -> None:
         self._about = heappop(self._piles)
-        return self._line_up(self._far.pop(self._about))
-
-    def _line_up(self, pile: Pile) -> Pile:
-        """The pile is the line from now on, in order."""
-        keys = _keys(pile.ranks, pile.numbers)
-        places = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
-        line = self._line = Pile()
-        line.ranks = _picked(pile.ranks, places)
-        line.numbers = _picked(pile.numbers, places)
-        line.members = _picked(pile.members, places)
-        return line
+        self._line = lined_up(self._far.pop(self._about))
 
 
-def _keys(ranks: list[int], numbers: list[int]) -> list[int]:
+def lined_up(pile: list[Entry]) -> list[Entry]:
+    """In order, the lowest last."""
+    if not pile:
+        return pile
+    keys = _keys(pile)
+    places: list[Any] = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
+    return [pile[place] for place in places]
+
+
+def _keys(pile: list[Entry]) -> list[int]:
     """One number for each entry, in the same order as their ranks and numbers.
 
     Most are small, and then many times faster to compare than tuples are.
     """
-    low, low_number = ranks[0], numbers[0]
-    high_number = low_number
-    for rank in ranks:
+    low = pile[0].rank
+    low_number = high_number = pile[0].number
+    for entry in pile:
+        rank, number = entry.rank, entry.number
         if rank < low:
             low = rank
-    for number in numbers:
         if number < low_number:
             low_number = number
         elif number > high_number:
             high_number = number
     width = (high_number - low_number).bit_length()
-    return [
-        ((ranks[place] - low) << width) + numbers[place] - low_number
-        for place in range(len(ranks))
-    ]
-
-
-def _picked(values: list[Any], places: list[int]) -> list[Any]:
-    """As they are: a number would be made anew if it was known to be one."""
-    return [values[place] for place in places]
+    return [((entry.rank - low) << width) + entry.number - low_number for entry in pile]

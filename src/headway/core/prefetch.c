@@ -24,6 +24,7 @@ typedef OBJECT(fairness___TenantRule) TenantRule;
 typedef OBJECT(job___Job) Job;
 typedef OBJECT(lane___TenancyTier) TenancyTier;
 typedef OBJECT(limits___Gauge) Gauge;
+typedef OBJECT(odd___Entry) Entry;
 typedef OBJECT(order___Line) Line;
 typedef OBJECT(part___Hold) Hold;
 typedef OBJECT(register___Register) Register;
@@ -159,6 +160,15 @@ static void ask_timer(Timers *timers, Job *job)
         ask_line(&PyList_GET_ITEM(bucket->_keys, place));
 }
 
+/* By what a member is about to be entered anew, or called. */
+static void ask_entries(PyObject *entry, PyObject *bell)
+{
+    if (is_there(entry))
+        ask(entry, sizeof(Entry));
+    if (is_there(bell))
+        ask(bell, sizeof(Entry));
+}
+
 /* What tenants have in a lane, in its queue, and over all queues. */
 static void along_tenancies(Some *tenancies, Some *gauges)
 {
@@ -172,6 +182,10 @@ static void along_tenancies(Some *tenancies, Some *gauges)
     }
     for (int i = 0; i < rules.count; i++)
         add(gauges, ((TenantRule *)rules.items[i])->_gauges, ONE);
+    for (int i = 0; i < tiers.count; i++) {
+        TenancyTier *tier = (TenancyTier *)tiers.items[i];
+        ask_entries(tier->_entry, tier->_bell);
+    }
 }
 
 /* The first of each of these tuples, which has been asked for. */
@@ -228,6 +242,7 @@ static void along_turns(Some *turns, Timers *timers)
         Turn *turn = (Turn *)turns->items[i];
         if (Py_TYPE(turn) != turn_type)
             continue;
+        ask_entries(turn->_entry, turn->_bell);
         add(&tenancies, turn->_tenancy, sizeof(Tenancy));
         add(&strands, turn->_strand, sizeof(Strand));
         /* Who has nothing else to start is next, mostly. */
@@ -332,26 +347,17 @@ static PyObject *ends(PyObject *self, PyObject *const *args, Py_ssize_t given)
     Py_RETURN_NONE;
 }
 
+/* By what an entry of a line stands there. */
+static int64_t rank_of(PyObject *entry) { return value_of(((Entry *)entry)->_rank); }
+
 /* How many entries of a line come before a rank, if they lie evenly between its ends. */
 static int64_t below(Line *line, double rank)
 {
-    int64_t count = PyList_GET_SIZE(line->_members) - value_of(line->_begun);
-    double first = (double)value_of(line->_rank), last = (double)value_of(line->_last_rank);
+    int64_t count = PyList_GET_SIZE(line->_entries) - value_of(line->_begun);
+    double first = (double)rank_of(line->_first), last = (double)rank_of(line->_last);
     if (rank < first)
         return 0;
     return rank >= last ? count : 1 + (int64_t)((count - 1) * (rank - first) / (last - first));
-}
-
-/* What those entries of a list are, from one place on: first where that is written. */
-static void ask_places(PyObject *list, int64_t begun, int64_t count)
-{
-    ask(&PyList_GET_ITEM(list, begun), count * sizeof(void *));
-}
-
-static void ask_items(PyObject *list, int64_t begun, int64_t count)
-{
-    for (int64_t i = begun; i < begun + count; i++)
-        ask_line(PyList_GET_ITEM(list, i));
 }
 
 /* The members that these lines will give, about so many, the lowest ranks first. */
@@ -360,8 +366,8 @@ static void along_lines(Line **lines, int known, int64_t most, Some *tiers)
     int64_t counts[LINES];
     double low = 0, high = 0;
     for (int i = 0; i < known; i++) {
-        double first = (double)value_of(lines[i]->_rank);
-        double last = (double)value_of(lines[i]->_last_rank);
+        double first = (double)rank_of(lines[i]->_first);
+        double last = (double)rank_of(lines[i]->_last);
         low = i && low < first ? low : first;
         high = i && high > last ? high : last;
     }
@@ -376,31 +382,29 @@ static void along_lines(Line **lines, int known, int64_t most, Some *tiers)
             high = middle;
     }
     for (int i = 0; i < known; i++) {
-        int64_t begun = value_of(lines[i]->_begun);
-        counts[i] = below(lines[i], high);
-        counts[i] = counts[i] < most ? counts[i] : most;
-        ask_places(lines[i]->_members, begun, counts[i]);
-        ask_places(lines[i]->_ranks, begun, counts[i]);
-        ask_places(lines[i]->_numbers, begun, counts[i]);
+        int64_t count = below(lines[i], high);
+        counts[i] = count < most ? count : most;
+        ask(&PyList_GET_ITEM(lines[i]->_entries, value_of(lines[i]->_begun)),
+            counts[i] * sizeof(void *));
     }
-    for (int i = 0; i < known; i++) {
-        int64_t begun = value_of(lines[i]->_begun);
-        ask_items(lines[i]->_ranks, begun, counts[i]);
-        ask_items(lines[i]->_numbers, begun, counts[i]);
+    SOME(entries);
+    for (int i = 0; i < known; i++)
         for (int64_t n = 0; n < counts[i]; n++)
-            add(tiers, PyList_GET_ITEM(lines[i]->_members, begun + n), TIER);
-    }
+            add(&entries,
+                PyList_GET_ITEM(lines[i]->_entries, value_of(lines[i]->_begun) + n),
+                sizeof(Entry));
+    for (int i = 0; i < entries.count; i++)
+        add(tiers, ((Entry *)entries.items[i])->_member, TIER);
 }
 
 /* Whether it is a line as it should be. */
 static int is_line(PyObject *object)
 {
     Line *line = (Line *)object;
-    if (Py_TYPE(object) != line_type || !line->_members || !line->_ranks || !line->_numbers)
+    if (Py_TYPE(object) != line_type || !line->_entries || !line->_first || !line->_last)
         return 0;
-    return is_small(line->_begun) && is_small(line->_rank) && is_small(line->_last_rank) &&
-           PyList_GET_SIZE(line->_ranks) == PyList_GET_SIZE(line->_members) &&
-           PyList_GET_SIZE(line->_numbers) == PyList_GET_SIZE(line->_members);
+    return is_small(line->_begun) && is_small(((Entry *)line->_first)->_rank) &&
+           is_small(((Entry *)line->_last)->_rank);
 }
 
 static void along_order(PyObject *order, int64_t most, Some *tiers)

@@ -345,6 +345,7 @@ class Queue:
         if strand.turn_of(name) is not turn:
             return
         is_last = strand.drop(name)
+        turn.lose_entries()
         self.shared.turns -= 1
         if is_last and strand.key:
             lane.forget(strand)
@@ -353,6 +354,9 @@ class Queue:
         if tenancy.turns == 0 and lane.tenancies.get(name) is tenancy:
             del lane.tenancies[name]
             # They know it, too: a cycle, which only the collector would find.
+            for tier in (tenancy.entitled, tenancy.over):
+                if tier is not None:
+                    tier.lose_entries()
             tenancy.entitled = tenancy.over = None
             tenancy.account.tenancies -= 1
             self.shared.ledger.forget(tenancy.account)

@@ -6,12 +6,11 @@ who comes and goes is back before that, mostly. An entry counts only while its m
 that it is the one.
 """
 
-from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 from headway.core import defaults
+from headway.core.odd import Entry
 from headway.core.order import Line, Order
-
-Entry: TypeAlias = "tuple[int, int, Member]"
 
 OFF: Final = 0
 FRESH: Final = 1
@@ -25,11 +24,12 @@ class Member:
 
     __slots__ = (
         "aim",
+        "bell",
         "call",
         "entered",
+        "entry",
         "home",
         "host",
-        "mark",
         "number",
         "rank",
         "seat",
@@ -45,12 +45,14 @@ class Member:
         self.seat = OFF
         self.rank = -1
         self.aim = -1
-        self.mark = -1
-        """The rank of the entry that counts, its own or less..."""
+        self.entry: Entry | None = None
+        """By its rank, or by less: none but this one counts..."""
         self.entered = OFF
-        """...and the seat among whose entries that is; OFF if there is none."""
+        """...and the seat among whose entries it is; OFF if it is in no order."""
+        self.bell: Entry | None = None
+        """The same by its aim, or before..."""
         self.call = NEVER
-        """The aim of the entry that counts: its own or less; NEVER if there is none."""
+        """...and the time that says; NEVER if it is in no order."""
         self.host: Shelf[Any] | None = None
         """The shelf that has these entries, be it there or away..."""
         self.thrown = 0
@@ -59,7 +61,13 @@ class Member:
     def renumber(self, number: int) -> None:
         """Whatever it was entered by is not its own any more."""
         self.number = number
-        self.entered = OFF
+        if self.entered != OFF:
+            self.entry = None
+            self.entered = OFF
+
+    def lose_entries(self) -> None:
+        """It is no more. They would be a cycle, which only the collector finds."""
+        self.entry = self.bell = None
 
     def come_due(self, now_ms: int) -> None:
         """Its aim has come: it takes its new seat."""
@@ -103,7 +111,10 @@ class Shelf(Member, Generic[M]):
             member.aim = aim
             return
         if member.rank != rank or member.seat != seat:
-            is_entered = member.entered == seat and rank >= member.mark
+            entry = member.entry
+            is_entered = (
+                member.entered == seat and entry is not None and rank >= entry.rank
+            )
             member.rank = rank
             member.seat = seat
             if not is_entered:
@@ -148,12 +159,12 @@ class Shelf(Member, Generic[M]):
                 self.solo.come_due(now_ms)
             return
         ahead = self.ahead
-        while (member := ahead.first()) is not None and ahead.rank <= now_ms:
-            aim = ahead.rank
+        while (entry := ahead.first()) is not None and entry.rank <= now_ms:
             ahead.drop()
-            if member.host is self and member.call == aim:
+            member = entry.member
+            if member.bell is entry:
                 member.call = NEVER
-                if member.aim == aim:
+                if member.aim == entry.rank:
                     member.come_due(now_ms)
                 elif member.aim < NEVER:
                     self._call(member, member.aim)
@@ -191,48 +202,47 @@ class Shelf(Member, Generic[M]):
         if self.solo is not None:
             return self.solo.aim
         ahead = self.ahead
-        while (member := ahead.first()) is not None:
-            aim = ahead.rank
-            if member.host is not self or member.call != aim:
+        while (entry := ahead.first()) is not None:
+            member = entry.member
+            if member.bell is not entry:
                 ahead.drop()
                 continue
-            later = member.aim
-            if later == aim:
-                return later
+            aim = member.aim
+            if aim == entry.rank:
+                return aim
             ahead.drop()
-            member.call = later
-            if later < NEVER:
-                ahead.push(later, member)
+            member.call = aim
+            if aim < NEVER:
+                entry.rank = aim
+                ahead.push(entry)
         return NEVER
 
     def _first_of(self, order: Order, seat: int) -> M | None:
-        while (member := order.first()) is not None:
-            mark = order.rank
-            is_own = (
-                member.host is self
-                and member.entered == seat
-                and member.mark == mark
-                and member.number == order.number
-            )
-            if not is_own:
+        while (entry := order.first()) is not None:
+            member = entry.member
+            if member.entry is not entry:
                 order.drop()
             elif member.seat != seat:
                 # Its member is away.
                 order.drop()
                 member.entered = OFF
-            elif (rank := member.rank) == mark:
+            elif member.rank == entry.rank:
                 return cast(M, member)
             else:
                 order.drop()
-                member.mark = rank
-                order.push(rank, member)
+                entry.rank = member.rank
+                order.push(entry)
         return None
 
     def _join(self, member: M) -> None:
         member.home = self
         member.seat = OFF
-        if member.host is not self or member.thrown != self.throws:
+        if member.host is not self:
+            # What it has elsewhere stands there still.
             member.host = self
+            member.lose_entries()
+            member.thrown = -1
+        if member.thrown != self.throws:
             member.thrown = self.throws
             member.entered = OFF
             member.call = NEVER
@@ -251,47 +261,50 @@ class Shelf(Member, Generic[M]):
                 self._call(solo, solo.aim)
 
     def _enter(self, member: M, seat: int, rank: int) -> None:
-        member.mark = rank
+        entry = member.entry
+        if entry is None or member.entered != OFF:
+            entry = member.entry = Entry(rank, member)
+        else:
+            entry.rank = rank
+            entry.number = member.number
         member.entered = seat
         order = self.due if seat == DUE else self.fresh
-        order.push(rank, member)
+        order.push(entry)
         if order.size > 64 and order.size > 4 * self.size:
             self._compact()
 
     def _call(self, member: Member, aim: int) -> None:
+        bell = member.bell
+        if bell is None or member.call != NEVER:
+            bell = member.bell = Entry(aim, member)
+        else:
+            bell.rank = aim
+            bell.number = member.number
         member.call = aim
-        self.ahead.push(aim, member)
+        self.ahead.push(bell)
         if self.ahead.size > 64 and self.ahead.size > 4 * self.size:
             self._compact()
 
     def _compact(self) -> None:
-        """Drops stale entries and those of members that are away, and all but one of a
-        member's equal ones.
-        """
+        """Drops entries that count no more, and those of members that are away."""
         for order, seat in ((self.due, DUE), (self.fresh, FRESH)):
-            entered: dict[int, Entry] = {}
+            entered: list[Entry] = []
             for entry in order.entries():
-                mark, number, member = entry
-                if member.host is not self or member.entered != seat:
+                member = entry.member
+                if member.entry is not entry:
                     continue
-                if member.mark == mark and member.number == number:
-                    if member.seat == seat:
-                        entered[number] = entry
-                    else:
-                        member.entered = OFF
-            _refill(order, entered)
-        called: dict[int, Entry] = {}
-        for entry in self.ahead.entries():
-            aim, _, member = entry
-            if member.host is self and member.call == aim:
-                if member.home is self:
-                    called[member.number] = entry
+                if member.seat == seat:
+                    entered.append(entry)
                 else:
-                    member.call = NEVER
-        _refill(self.ahead, called)
-
-
-def _refill(order: Order, entries: dict[int, Entry]) -> None:
-    order.clear()
-    for rank, _, member in sorted(entries.values()):
-        order.push(rank, member)
+                    member.entered = OFF
+            order.refill(entered)
+        called: list[Entry] = []
+        for entry in self.ahead.entries():
+            member = entry.member
+            if member.bell is not entry:
+                continue
+            if member.home is self:
+                called.append(entry)
+            else:
+                member.call = NEVER
+        self.ahead.refill(called)

@@ -128,8 +128,8 @@ class Journal:
     def _write_jobs(self, decision: Decision, batch: Batch, now_ms: int) -> None:
         stored_seq = self._stored_seq
         puts, moves, ends = batch.puts, batch.moves, batch.ends
-        for seq, job in decision.jobs.items():
-            state = job.state
+        for job in decision.jobs:
+            seq, state = job.seq, job.state
             if state is DONE or state is CANCELLED:
                 if seq <= stored_seq:
                     ends.append((seq,))
@@ -144,8 +144,11 @@ class Journal:
             else:
                 change = pack_change(job, shift_ms)
                 moves.append((lane, turn, first, second, change, seq))
+        if not decision.moved:
+            return
+        changed = {job.seq for job in decision.jobs}
         for seq, job in decision.moved.items():
-            if seq not in decision.jobs and job.state is READY:
+            if seq not in changed and job.state is READY:
                 shift_ms = job.shift_ms and _lasting_shift_ms(job, now_ms)
                 moves.append((*self._place(job), pack_change(job, shift_ms), seq))
 
@@ -178,7 +181,7 @@ class Journal:
         return number
 
     def _segment(self, decision: Decision, now_ms: int) -> Segment:
-        names = {job.queue for job in decision.jobs.values()}
+        names = {job.queue for job in decision.jobs}
         self._counted |= names
         queues = self._book.queues
         counts = {name: self._counts(queues[name]) for name in sorted(names)}

@@ -233,12 +233,12 @@ class Meter:
         long = self.rates[key].readied_long * 1_000 / over_ms
         return min(short, GROWTH * long)
 
-    def _count(self, happened: Iterable[Any], jobs: dict[int, Job]) -> None:
+    def _count(self, happened: Iterable[Any], jobs: list[Job]) -> None:
         """Most events come after one that counts as the same: those are added at once."""
         leased, acked, enqueued = events.Leased, events.Acked, events.Enqueued
         last: type | None = None
         queue, slo_ms, value = "", 0, 0
-        alike = size = 0
+        alike = first_new = 0
         for event in happened:
             kind = type(event)
             if kind is not leased and kind is not acked and kind is not enqueued:
@@ -249,7 +249,6 @@ class Meter:
             its_queue: str = fields[_QUEUE]
             its_slo_ms: int = fields[_SLO_MS]
             its_value: int
-            payload = 0
             if kind is leased:
                 its_value = fields[_WAIT_MS]
             elif kind is acked:
@@ -258,22 +257,31 @@ class Meter:
                 at_ms: int = fields[_AT_MS]
                 run_at_ms: int = fields[_RUN_AT_MS]
                 its_value = 1 if run_at_ms <= at_ms else 0
-                payload = len(jobs[fields[_SEQ]].spec.payload)
+                if not first_new:
+                    first_new = fields[_SEQ]
             is_alike = kind is last and its_value == value and its_slo_ms == slo_ms
             if is_alike and its_queue == queue:
                 alike += 1
-                size += payload
                 continue
             if last is not None:
                 self._add(last, queue, slo_ms, value, alike)
-            if size:
-                self.sizes[queue] = self.sizes.get(queue, 0) + size
             last, queue, slo_ms, value = kind, its_queue, its_slo_ms, its_value
-            alike, size = 1, payload
+            alike = 1
         if last is not None:
             self._add(last, queue, slo_ms, value, alike)
-        if size:
-            self.sizes[queue] = self.sizes.get(queue, 0) + size
+        if first_new:
+            self._weigh(jobs, first_new)
+
+    def _weigh(self, jobs: list[Job], first_new: int) -> None:
+        """Jobs from that number on came just now."""
+        new = [job for job in jobs if job.seq >= first_new]
+        queue, size = new[0].queue, 0
+        for job in new:
+            if job.queue != queue:
+                self.sizes[queue] = self.sizes.get(queue, 0) + size
+                queue, size = job.queue, 0
+            size += len(job.spec.payload)
+        self.sizes[queue] = self.sizes.get(queue, 0) + size
 
     def _add(self, kind: type, queue: str, slo_ms: int, value: int, count: int) -> None:
         """So many events of a kind: leased or acked after `value` ms, or enqueued, where

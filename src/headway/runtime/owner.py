@@ -378,7 +378,7 @@ class Owner:
             results.written(until_ms for _, until_ms, _ in decision.results)
         meter.decided(decision, partition.now_ms)
         if self._tallies is not None:
-            self._tallies.follow(decision.jobs.values())
+            self._tallies.follow(decision.jobs)
         if arrivals:
             answers += arrivals.told()
         for command, answer in decision.answers:

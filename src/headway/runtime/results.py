@@ -144,8 +144,9 @@ class Results:
         if not self._waiting:
             self._ends.clear()
             return told
-        for seq in self._watches.keys() & decision.jobs.keys():
-            if decision.jobs[seq].state not in LIVE:
+        for job in decision.jobs:
+            if job.seq in self._watches and job.state not in LIVE:
+                seq = job.seq
                 told += [(one, self.look(seq, now_ms)) for one in self._watches[seq]]
         while self._ends and self._ends[0][0] <= now_ms:
             watch = heapq.heappop(self._ends)[2]
