@@ -303,6 +303,8 @@ class Accepted(msgspec.Struct, eq=False):
     """How long each is expected to wait for its start; None where nothing is known."""
     shed: tuple[int, ...] = ()
     """Those for which there was no room: they are dead letters."""
+    jobs: list[Job | None] = []
+    """Those that are new, until it is known how long they wait; None for the others."""
 
 
 class Granted(msgspec.Struct, eq=False):

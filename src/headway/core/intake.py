@@ -51,6 +51,7 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
     slos_ms = [queue.slo_class(slo_ms) for slo_ms in own_slos_ms]
     looks = ahead.is_worth_it(book, len(specs))
     seqs: list[int] = []
+    jobs: list[Job | None] = []
     shed: list[int] = []
     for number, spec in enumerate(specs):
         if looks and number % ahead.PIECE == 0:
@@ -59,15 +60,17 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
         if seq is None:
             is_shed = number in doomed
             said, slo_ms = all_said[number], slos_ms[number]
-            seq = accept(
+            job = accept(
                 book, queue, spec, said, now_ms, slo_ms=slo_ms, is_shed=is_shed
             )
+            jobs.append(job)
+            seqs.append(job.seq)
             if is_shed:
-                shed.append(seq)
-        elif seq < 0:
-            seq = seqs[-1 - seq]
-        seqs.append(seq)
-    return Accepted(seqs, len(known), shed=tuple(shed))
+                shed.append(job.seq)
+            continue
+        jobs.append(None)
+        seqs.append(seq if seq >= 0 else seqs[-1 - seq])
+    return Accepted(seqs, len(known), shed=tuple(shed), jobs=jobs)
 
 
 def cancel(book: Book, command: Cancel, now_ms: int) -> Changed:
@@ -204,7 +207,7 @@ def accept(
     *,
     slo_ms: int,
     is_shed: bool = False,
-) -> int:
+) -> Job:
     """The job is there from now on; it was checked before, and `said` is its spec."""
     rules = queue.rules
     kind, _, _, tenant, _, at_ms, delay_ms, priority, weight, cost = said[:10]
@@ -255,7 +258,7 @@ def accept(
         life.make_ready(book, queue, job, now_ms)
     else:
         life.make_scheduled(book, queue, job, now_ms)
-    return seq
+    return job
 
 
 def set_weight(
@@ -288,22 +291,22 @@ def _fix_level(queue: Queue, job: Job) -> None:
     queue.levels[tenant] = job.level
 
 
-def waits_ms(book: Book, seqs: list[int], now_ms: int) -> list[int | None]:
+def waits_ms(book: Book, told: Accepted, now_ms: int) -> list[int | None]:
     """How long each of the jobs is expected to wait for its start, at little cost.
 
     None where nothing is known: what holds it has no end, or nothing has started yet.
     """
     # Spelled out: this runs for every job that is enqueued. Jobs that come together
     # mostly stand together, so what is known of the last one's place is kept.
-    jobs = book.jobs
     found: list[int | None] = []
     wait_ms: int | None = None
     turn: Turn | None = None
     lane: Lane | None = None
     interval_ms = 0.0
     ready = tenants = 0
-    for seq in seqs:
-        job = jobs.get(seq)
+    for place, job in enumerate(told.jobs):
+        if job is None:
+            job = book.jobs.get(told.seqs[place])
         last, turn = turn, None if job is None else job.turn
         if turn is None:
             found.append(None if job is None else _wait_ms(job, now_ms))
