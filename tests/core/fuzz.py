@@ -105,9 +105,7 @@ class Fuzz:
             if isinstance(command, RULING) and not isinstance(answer, RuleBroken):
                 self.rules.told(command)
         self._check_starts(decision)
-        jobs = {job.seq: job for job in decision.jobs}
-        for event in decision.events:
-            self.rules.happened(event, jobs)
+        self.rules.follow(decision)
         self.history.follow(decision, self.now_ms)
         self.asked += decision.asks
         next_ms = self.partition.next_ms()

@@ -8,6 +8,7 @@ from headway.core.book import Book
 from headway.core.commands import (
     Command,
     Configure,
+    Decision,
     Hold,
     SetHold,
     SetKind,
@@ -148,11 +149,14 @@ class RuleModel:
                 queue.units[seq] = {}
                 queue.take(self.jobs[seq], is_checked=False)
 
-    def happened(self, event: Any, jobs: dict[int, Job]) -> None:
+    def follow(self, decision: Decision) -> None:
         """Counts what starts and ends; a start must keep every rule of its queue."""
-        if not isinstance(event, events.Event):
-            return
-        self.jobs[event.seq] = jobs[event.seq]
+        self.jobs |= {job.seq: job for job in decision.jobs}
+        for event in decision.events:
+            if isinstance(event, events.Event):
+                self._count(event)
+
+    def _count(self, event: Any) -> None:
         job, queue = self.jobs[event.seq], self.queues[event.queue]
         if isinstance(event, events.Leased):
             assert not queue.holds, "invariant 26"

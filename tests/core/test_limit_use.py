@@ -14,7 +14,8 @@ from headway.core.config import Concurrency, Limit, Order, QueueConfig, Rate, Sh
 from headway.core.job import Job
 from headway.core.part import PARTS_TOLD
 from headway.core.spec import JobSpec
-from headway.core.usage import PARTS_MAX, QUIET_MAX, USES_TOLD
+from headway.core.usage import PARTS_MAX, QUIET_MAX
+from headway.core.use_book import USES_TOLD
 from tests.core.machine import MINUTE_MS, START_MS, Machine, specs
 from tests.core.recount import check_counters
 

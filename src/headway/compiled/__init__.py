@@ -59,6 +59,7 @@ CORE: Final = (
     "untouched",
     "urgency",
     "usage",
+    "use_book",
     "waits",
 )
 MODULES: Final = (

@@ -15,12 +15,15 @@ Queue pauses and blocks come before all this: a held queue's lanes are on no boa
 """
 
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from headway.core.entitlement import Ledger
 from headway.core.job import Job
 from headway.core.limits import Gauge, Parked
 from headway.core.turn import ENTITLED, Turn
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 
 class Delivery(Enum):
@@ -91,11 +94,12 @@ def check(
 def _limited(turn: Turn, cost: int, now_ms: int) -> Limited | None:
     strand = turn.strand
     gate = strand.lane.queue.gate
+    units: i64 = cost
     for gauge in strand.lane.queue.rules.gauges:
         if (
             type(gauge) is Gauge
             and gauge.big is None
-            and gauge.used + cost <= gauge.max
+            and gauge.used + units <= gauge.max
         ):
             # Spelled out, here and below: it runs for every start.
             continue
@@ -105,7 +109,7 @@ def _limited(turn: Turn, cost: int, now_ms: int) -> Limited | None:
         if (
             type(gauge) is Gauge
             and gauge.big is None
-            and gauge.used + cost <= gauge.max
+            and gauge.used + units <= gauge.max
         ):
             continue
         if not gauge.fits(cost, turn, now_ms):
@@ -114,7 +118,7 @@ def _limited(turn: Turn, cost: int, now_ms: int) -> Limited | None:
         if (
             type(gauge) is Gauge
             and gauge.big is None
-            and gauge.used + cost <= gauge.max
+            and gauge.used + units <= gauge.max
         ):
             continue
         if not gauge.fits(cost, turn, now_ms):

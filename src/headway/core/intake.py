@@ -304,9 +304,8 @@ def waits_ms(book: Book, told: Accepted, now_ms: int) -> list[int | None]:
     lane: Lane | None = None
     interval_ms = 0.0
     ready = tenants = 0
-    for place, job in enumerate(told.jobs):
-        if job is None:
-            job = book.jobs.get(told.seqs[place])
+    for place, new in enumerate(told.jobs):
+        job = book.jobs.get(told.seqs[place]) if new is None else new
         last, turn = turn, None if job is None else job.turn
         if turn is None:
             found.append(None if job is None else _wait_ms(job, now_ms))

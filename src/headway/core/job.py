@@ -214,8 +214,7 @@ class Job:
         self.behind = None
         self.tenancy = None
         self.holds = ()
-        self.timer_ms = 0
-        self.timer_place = 0
+        self.timer_ms = self.timer_place = 0
         self.credit_ms = 0
         self.shift_ms = 0
         self.want = 0

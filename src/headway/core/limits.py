@@ -11,6 +11,8 @@ from headway.core.config import Limit, Rate, Shares
 from headway.core.turn import Turn
 
 if TYPE_CHECKING:
+    from mypy_extensions import i64
+
     from headway.core.gate import Gate
     from headway.core.part import Part
     from headway.core.usage import Use
@@ -25,6 +27,8 @@ class Gauge:
 
     __slots__ = (
         "big",
+        "highest",
+        "is_plain",
         "limit",
         "lone",
         "max",
@@ -36,8 +40,13 @@ class Gauge:
     )
 
     def __init__(self, limit: str, value: str, maximum: int) -> None:
-        self.max = maximum
-        self.used = 0
+        # Compiled code counts in plain numbers where it is told that they are small.
+        self.max: i64 = maximum
+        self.used: i64 = 0
+        self.highest: i64 = 0
+        """The most that was in use in this minute."""
+        self.is_plain = type(self) is Gauge
+        """Nothing else is to be done when units are taken or given back."""
         self.big: Parked | None = None
         """A head too big for what is free: it has first call on it."""
         self.use: Use | None = None
@@ -85,10 +94,6 @@ class Gauge:
             self._line_up(member)
         if cost > 1 and self.big is None and self.units(cost) > 1:
             self.big = member
-
-    def most(self, highest: int) -> int:
-        """In units, the highest that was seen in use."""
-        return highest
 
     def forget(self, member: Parked) -> None:
         """`member` started, or waits elsewhere: it has no call on units here."""
@@ -232,6 +237,7 @@ class RateGauge(Gauge):
         "period_ms",
         "ticks",
         "timer_ms",
+        "unpaid_most",
     )
 
     def __init__(self, limit: Rate, value: str, since_ms: int = 0) -> None:
@@ -247,6 +253,8 @@ class RateGauge(Gauge):
         """When it will be looked at again; 0 means that nobody waits."""
         self._asked_ms = self._asked_ticks = 0
         """The time that was last asked for: it is the same for all of a decision."""
+        self.unpaid_most = 0
+        """In ticks, in this minute."""
 
     def ticks_at(self, now_ms: int) -> int:
         """The time in ticks of its clock."""
@@ -255,18 +263,22 @@ class RateGauge(Gauge):
             self._asked_ticks = now_ms * self.ticks
         return self._asked_ticks
 
-    def pay(self, price: int, now_ms: int) -> int:
-        """Counts a start; answers all that is not paid for yet, in ticks."""
+    def pay(self, price: int, now_ms: int) -> None:
+        """Counts a start."""
         now = self.ticks_at(now_ms)
-        clock = self.clock if self.clock > now else now
-        self.clock = clock + price
-        return self.clock - now
+        clock = self.clock
+        if clock < now:
+            clock = now
+        self.clock = clock = clock + price
+        if clock - now > self.unpaid_most:
+            self.unpaid_most = clock - now
 
     def units(self, cost: int) -> int:
         return cost
 
     def fits(self, cost: int, member: Parked, now_ms: int) -> bool:
-        return self.ready_ms(cost, now_ms) <= now_ms
+        late = self.clock + cost * self.period_ms - self._tolerance
+        return late <= self.ticks_at(now_ms) or self.ready_ms(cost, now_ms) <= now_ms
 
     def ready_ms(self, cost: int, now_ms: int) -> int:
         """When a start of that cost would be within the rate."""
@@ -287,10 +299,7 @@ class RateGauge(Gauge):
 
     def unpaid(self, now_ms: int) -> int:
         """Units of its burst that are in use at this moment."""
-        return self.most(self.clock - self.ticks_at(now_ms))
-
-    def most(self, highest: int) -> int:
-        return max(0, -(-highest // self.period_ms))
+        return self.units_of(self.clock - self.ticks_at(now_ms))
 
     @property
     def burst(self) -> int:
@@ -310,6 +319,10 @@ class RateGauge(Gauge):
     def next_ms(self, now_ms: int) -> int:
         """When to look again at those who still wait."""
         return max(now_ms + 1, self.ready_ms(self._wanted(), now_ms))
+
+    def units_of(self, ticks: int) -> int:
+        """How many it takes so long to pay for."""
+        return max(0, -(-ticks // self.period_ms))
 
     def _wanted(self) -> int:
         """Units of the cheapest of those who are next: before that nobody can go."""

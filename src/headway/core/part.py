@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from headway.core import events
 
 if TYPE_CHECKING:
+    from mypy_extensions import i64
+
     from headway.core.limits import Gauge
 
 MINUTE_MS: Final = 60_000
@@ -24,16 +26,17 @@ class Hold:
     Mostly it is the part itself, of which most jobs take as much: nothing is made for them.
     """
 
-    __slots__ = ("amount", "gauge", "is_open", "part", "units", "used_ms")
+    __slots__ = ("amount", "gauge", "is_open", "is_plain", "part", "units", "used_ms")
 
     def __init__(self, gauge: "Gauge", amount: int, part: "Hold | None") -> None:
         self.gauge = gauge
-        self.amount = amount
+        self.is_plain = gauge.is_plain
+        self.amount: i64 = amount
         """What one job takes. It does not change once one has: such jobs share it."""
         self.part = part
         """None if it is one."""
         # The rest says something of parts only.
-        self.units = 0
+        self.units: i64 = 0
         """In use, by all jobs."""
         self.used_ms = 0
         self.is_open = True
@@ -75,6 +78,10 @@ class Part(Hold):
         """What its tenant takes next counts elsewhere."""
         self.is_open = False
         self.other = None
+
+    def is_idle(self) -> bool:
+        """Nobody holds anything of it, or waits for it."""
+        return not (self.units or self.waiting)
 
     def settle(self) -> None:
         """Now it is as in a minute in which nothing happens."""

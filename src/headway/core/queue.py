@@ -28,7 +28,7 @@ from headway.core.shares import ShareGauge
 from headway.core.shelf import NEVER
 from headway.core.strand import KIND, TENANT, Strand
 from headway.core.turn import NOTHING_READ, Turn
-from headway.core.usage import UseBook
+from headway.core.use_book import UseBook
 
 EMPTIES: Final = 1_024
 """Empty turns kept in a queue before the oldest are dropped..."""

@@ -92,6 +92,8 @@ class ShareGauge(Gauge):
     def take(self, units: int, now_ms: int) -> None:
         """Counts a start."""
         self.used += units
+        if self.used > self.highest:
+            self.highest = self.used
         self.called = None
         self.pool.used += units
         if self.pool.is_lending:

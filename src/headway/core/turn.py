@@ -10,6 +10,8 @@ from headway.core.job import Job
 from headway.core.shelf import DUE, FRESH, NEVER, Member
 
 if TYPE_CHECKING:
+    from mypy_extensions import i64
+
     from headway.core.limits import Gauge
     from headway.core.part import Hold, Part
     from headway.core.strand import Strand
@@ -19,7 +21,6 @@ OVER: Final = 1
 """The tier of turns whose tenant is above its fair share."""
 SHED_ROWS: Final = 64
 """Late rows put aside at one go."""
-
 LATE_MAX: Final = 256
 """Late rows put aside of a turn that memory does not hold whole."""
 ROWS_NOTED: Final = 64
@@ -46,6 +47,7 @@ class Turn(Member):
         "front",
         "held_ms",
         "holds",
+        "holds_as_of",
         "is_emptied",
         "is_shedding",
         "last_first",
@@ -86,7 +88,9 @@ class Turn(Member):
         self.held_ms = 0
         """How long its strand had been held when it took its place."""
         self.holds: tuple[Hold, ...] = ()
-        """What the last job that started holds, or held: the next takes the same."""
+        """What the last job that started holds, or held: the next takes the same..."""
+        self.holds_as_of: i64 = -1
+        """...if it takes one unit, and no part of a limit was closed since this one was."""
         self.called_by: Gauge | None = None
         self.is_shedding = False
         """Its tenant has more than its share can serve: late jobs step aside."""

@@ -6,21 +6,16 @@ given back and when a head is stopped or let go, and told after the minute is ov
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from headway.core import events
 from headway.core.job import Job
 from headway.core.limits import Gauge, Parked, RateGauge, note_stop
 from headway.core.part import MINUTE_MS, Hold, Part, named
-from headway.core.shares import ShareGauge
 
 if TYPE_CHECKING:
-    from headway.core.turn import Turn
+    from headway.core.use_book import UseBook
 
 QUIET_MAX: Final = 10
 """Minutes in which nothing happened to a limit in use are told together, so many."""
-USES_TOLD: Final = 64
-"""Limits that one decision looks at, of those whose minute is over."""
 PARTS_MAX: Final = 64
 """Tenants whose part of a limit is counted apart, and not together with others'."""
 
@@ -37,7 +32,6 @@ class Use(Part):
         "_book",
         "alone",
         "full_ms",
-        "highest",
         "kept",
         "line",
         "others",
@@ -49,7 +43,6 @@ class Use(Part):
     def __init__(self, gauge: Gauge) -> None:
         super().__init__(gauge, None)
         self.is_open = False
-        self.highest = 0
         self.until_ms = 0
         """The end of its minute."""
         self.alone: tuple[Hold, ...] = (self,)
@@ -71,7 +64,7 @@ class Use(Part):
         self.is_open = True
         self.tenant = job.tenant
         self.queue = job.queue
-        self.highest = self.gauge.used
+        _level(self.gauge)
         self.until_ms = now_ms - now_ms % MINUTE_MS + MINUTE_MS
 
     def forget(self) -> None:
@@ -123,7 +116,7 @@ class Use(Part):
 
     def is_quiet(self) -> bool:
         """Nothing happened in its minute that would have to be told."""
-        return self.highest == self.gauge.used and all(
+        return _is_level(self.gauge) and all(
             part.used_ms == part.units * MINUTE_MS
             and part.blocked_ms == part.waiting * MINUTE_MS
             and part.stops == 0
@@ -132,7 +125,7 @@ class Use(Part):
 
     def is_idle(self) -> bool:
         """Nobody holds anything of it, or waits for it."""
-        return not (self.units or self.waiting or self.others or self.rest)
+        return super().is_idle() and not (self.others or self.rest)
 
     def renew(self, now_ms: int) -> None:
         """Its minute is over, and so may others be since then."""
@@ -176,8 +169,7 @@ class Use(Part):
 
     def shut(self) -> None:
         """There is nothing to tell until somebody uses the gauge."""
-        for part in self.parts():
-            part.close()
+        self._close(self.parts())
 
     def parts(self) -> list[Part]:
         parts: list[Part] = [self]
@@ -189,18 +181,26 @@ class Use(Part):
 
     def _settle(self) -> None:
         """Now it is as a minute is in which nothing happens."""
-        self.highest = self.gauge.used
+        _level(self.gauge)
         self.full_ms = MINUTE_MS if self.line else 0
         for part in self.parts():
             part.settle()
-        if self.others:
-            for name, part in list(self.others.items()):
-                if not (part.units or part.waiting):
-                    part.close()
-                    del self.others[name]
-        if self.rest is not None and not (self.rest.units or self.rest.waiting):
-            self.rest.close()
+        others = self.others or {}
+        gone = [part for part in others.values() if part.is_idle()]
+        for part in gone:
+            del others[str(part.tenant)]
+        if self.rest is not None and self.rest.is_idle():
+            gone.append(self.rest)
             self.rest = None
+        self._close(gone)
+
+    def _close(self, parts: list[Part]) -> None:
+        """What jobs have held of these, others are not to hold."""
+        for part in parts:
+            part.close()
+        if parts:
+            assert self._book is not None
+            self._book.closed += 1
 
     def _keep(self, minute_ms: int, minutes: int) -> None:
         """So many minutes were as its figures are now."""
@@ -217,7 +217,7 @@ class Use(Part):
             minute_ms,
             minutes,
             gauge.max,
-            gauge.most(self.highest),
+            _peak(gauge),
             sum(part.used_ms for part in parts),
             sum(part.stops for part in parts),
             sum(part.blocked_ms for part in parts),
@@ -226,169 +226,22 @@ class Use(Part):
         )
 
 
-class UseBook:
-    """The uses of all gauges of a partition that anybody holds or waits for."""
+def _peak(gauge: Gauge) -> int:
+    """The most that was in use in the minute under way."""
+    if isinstance(gauge, RateGauge):
+        return gauge.units_of(gauge.unpaid_most)
+    return gauge.highest
 
-    def __init__(self) -> None:
-        self.events: list[msgspec.Struct] = []
-        """Those of the decision under way."""
-        self.due_ms = 0
-        """When there is something to tell; the core looks once a decision. Before
-        that the minutes of all uses are the same."""
-        self._ends_ms = 0
-        self._open: list[Use] = []
-        self._telling: list[Use] = []
-        """Those whose minute is over."""
 
-    def use(self, gauge: Gauge, job: Job, now_ms: int) -> Use:
-        """The use of a gauge in this minute."""
-        use = gauge.use
-        if use is None or not use.is_open:
-            if use is not None and use.tenant not in (None, job.tenant):
-                # Turns remember what they held: it is the part of another tenant.
-                use.forget()
-                use = None
-            if use is None:
-                use = gauge.use = Use(gauge)
-            use.open(self, job, now_ms)
-            self._open.append(use)
-        elif now_ms >= use.until_ms:
-            use.renew(now_ms)
-        return use
+def _is_level(gauge: Gauge) -> bool:
+    """Whether it was never more than now; what was let pass is soon paid for."""
+    if isinstance(gauge, RateGauge):
+        return gauge.unpaid_most == 0
+    return gauge.highest == gauge.used
 
-    def start(self, turn: "Turn", job: Job, now_ms: int) -> None:
-        """The job holds units of all gauges of its turn; none are kept free for it."""
-        strand = turn.strand
-        queue = strand.lane.queue
-        whole, own = queue.rules.gauges, turn.tenancy.rule.gauges
-        holds = turn.holds
-        count = len(whole) + len(strand.gauges) + len(own)
-        if count == 0:
-            return
-        if len(holds) != count or not self._is_as_before(holds, job.cost, now_ms):
-            gauges = (*whole, *strand.gauges, *own)
-            turn.holds = holds = self._find(gauges, job, now_ms)
-        if self._take(holds, job, now_ms):
-            for hold in holds:
-                big = hold.gauge.big
-                if big is turn or big is queue.gate:
-                    hold.gauge.big = None
-        job.holds = holds
 
-    def take(self, gauges: tuple[Gauge, ...], job: Job, now_ms: int) -> None:
-        """The job holds units of the gauges, too."""
-        holds = self._find(gauges, job, now_ms)
-        self._take(holds, job, now_ms)
-        job.holds += holds
-
-    def _find(
-        self, gauges: tuple[Gauge, ...], job: Job, now_ms: int
-    ) -> tuple[Hold, ...]:
-        """What the job is to hold of the gauges."""
-        cost = job.cost
-        holds: list[Hold] = []
-        for gauge in gauges:
-            part = self.use(gauge, job, now_ms).of(job.tenant)
-            units = 0
-            if not isinstance(gauge, RateGauge):
-                units = cost if cost <= gauge.max else gauge.units(cost)
-            holds.append(part.taken(units))
-        use = gauges[0].use if len(gauges) == 1 else None
-        return use.alone if use is not None and use is holds[0] else tuple(holds)
-
-    def _is_as_before(self, holds: tuple[Hold, ...], cost: int, now_ms: int) -> bool:
-        """Whether a job of that cost is to hold what another of its turn has held.
-
-        Gauges of a turn come and go one by one: their number tells, and a part is closed
-        with its gauge.
-        """
-        for hold in holds:
-            gauge = hold.gauge
-            if not (hold.part or hold).is_open or cost > gauge.max:
-                return False
-            if hold.amount != cost and type(gauge) is not RateGauge:
-                return False
-        if now_ms >= self.due_ms:
-            for hold in holds:
-                use = hold.gauge.use
-                if use is None or now_ms >= use.until_ms:
-                    return False
-        return True
-
-    def _take(self, holds: tuple[Hold, ...], job: Job, now_ms: int) -> bool:
-        """Whether some head has first call on units of one of the gauges."""
-        has_big = False
-        left_ms = MINUTE_MS - now_ms % MINUTE_MS
-        for hold in holds:
-            gauge, part, units = hold.gauge, hold.part or hold, hold.amount
-            if gauge.big is not None:
-                has_big = True
-            # Spelled out for plain gauges, here and below: it runs for every start.
-            if type(gauge) is Gauge:
-                gauge.used = used = gauge.used + units
-                part.units += units
-                part.used_ms += units * left_ms
-            elif type(gauge) is RateGauge:
-                price = job.cost * gauge.period_ms
-                used = gauge.pay(price, now_ms)
-                # A unit is in use until it is paid for, one period later.
-                part.used_ms += price
-            else:
-                assert isinstance(gauge, ShareGauge)
-                gauge.take(units, now_ms)
-                used = gauge.used
-                part.units += units
-                part.used_ms += units * left_ms
-            use = gauge.use
-            assert use is not None
-            if used > use.highest:
-                use.highest = used
-        return has_big
-
-    def give_back(self, job: Job, now_ms: int) -> None:
-        """What the job holds comes free."""
-        holds = job.holds
-        if not holds:
-            return
-        job.holds = ()
-        left_ms = MINUTE_MS - now_ms % MINUTE_MS
-        if now_ms >= self.due_ms:
-            for hold in holds:
-                use = hold.gauge.use
-                if use is not None and use.is_open and now_ms >= use.until_ms:
-                    use.renew(now_ms)
-        for hold in holds:
-            units = hold.amount
-            if units == 0:
-                continue
-            gauge, part = hold.gauge, hold.part or hold
-            part.units -= units
-            part.used_ms -= units * left_ms
-            if type(gauge) is Gauge:
-                gauge.used = used = gauge.used - units
-                assert used >= 0, (gauge.limit, gauge.value)
-                if gauge.lone is not None or gauge.parked:
-                    gauge.wake(now_ms)
-            else:
-                gauge.give_back(units, now_ms)
-
-    def tell(self, now_ms: int) -> None:
-        """Tells of limits whose minute is over, some at a time."""
-        telling = self._telling
-        if now_ms >= self._ends_ms:
-            self._ends_ms = now_ms - now_ms % MINUTE_MS + MINUTE_MS
-            telling += reversed(self._open)
-            self._open.clear()
-        for _ in range(min(USES_TOLD, len(telling))):
-            use = telling.pop()
-            if not use.is_open:
-                # It has ended with its rule, and was told then.
-                continue
-            if use.until_ms <= now_ms:
-                use.renew(now_ms)
-                if use.is_idle():
-                    use.tell_kept(now_ms)
-                    use.shut()
-                    continue
-            self._open.append(use)
-        self.due_ms = 0 if telling else self._ends_ms
+def _level(gauge: Gauge) -> None:
+    """A minute begins."""
+    gauge.highest = gauge.used
+    if isinstance(gauge, RateGauge):
+        gauge.unpaid_most = 0
