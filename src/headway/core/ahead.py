@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headway.core.queue import Queue
     from headway.core.spec import JobSpec
 
-TURNS_MIN: Final = 1_536
+TURNS_MIN: Final = 768
 """With fewer turns than this in memory they are in some cache, or soon will be..."""
 JOBS_MIN: Final = 8
 """...and for fewer jobs it is not worth it."""

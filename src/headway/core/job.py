@@ -52,6 +52,7 @@ class Job:
         "run_at_ms",
         "second_key",
         "seq",
+        "seq_place",
         "shift_ms",
         "slo_ms",
         "spec",
@@ -65,6 +66,7 @@ class Job:
         "timer_ms",
         "timer_place",
         "token",
+        "token_place",
         "turn",
         "wait_until_ms",
         "waiting_ms",
@@ -133,6 +135,9 @@ class Job:
     timer_ms: int
     timer_place: int
     """When its timer is due, and where it is among the timers."""
+    seq_place: int
+    token_place: int
+    """Where it is in the registers of jobs and of leases; -1 if nowhere."""
     expires_ms: int
     credit_ms: int
     """Time that does not count against its promise, if it comes back unused."""
@@ -200,8 +205,7 @@ class Job:
         self.reply_key = ""
         self.payload = None
         self.reply = None
-        self.wait_until_ms = 0
-        self.waiting_ms = 0
+        self.wait_until_ms = self.waiting_ms = 0
         self.is_done_on_reply = False
         self.errors = ()
         self.charge = 0
@@ -215,6 +219,7 @@ class Job:
         self.tenancy = None
         self.holds = ()
         self.timer_ms = self.timer_place = 0
+        self.seq_place = self.token_place = -1
         self.credit_ms = 0
         self.shift_ms = 0
         self.want = 0

@@ -45,8 +45,6 @@ class Gauge:
         self.used: i64 = 0
         self.highest: i64 = 0
         """The most that was in use in this minute."""
-        self.is_plain = type(self) is Gauge
-        """Nothing else is to be done when units are taken or given back."""
         self.big: Parked | None = None
         """A head too big for what is free: it has first call on it."""
         self.use: Use | None = None
@@ -59,6 +57,9 @@ class Gauge:
         self.value = value
         self.owners = 0
         """Strands that have it, in all lanes, or rules of tenants."""
+        # Last: whoever is asked what it is has to be whole, for compiled code.
+        self.is_plain = type(self) is Gauge
+        """Nothing else is to be done when units are taken or given back."""
 
     def units(self, cost: int) -> int:
         """What a job takes: one dearer than the limit may run alone."""
@@ -223,21 +224,21 @@ def _call(member: Parked, gauge: Gauge) -> None:
 
 
 class RateGauge(Gauge):
-    """One value of a rate limit (GCRA): each unit moves the next start on.
+    """One value of a rate limit (GCRA): each unit is owed for until it is paid, in time.
 
-    Its clock ticks `count` times a millisecond, so that one unit is exactly one
-    period and nothing is rounded.
+    Each millisecond pays `count` ticks, so that one unit is exactly one period of them
+    and nothing is rounded.
     """
 
     __slots__ = (
-        "_asked_ms",
-        "_asked_ticks",
+        "_as_of_ms",
         "_tolerance",
-        "clock",
+        "has_paid",
+        "owed",
+        "owed_most",
         "period_ms",
         "ticks",
         "timer_ms",
-        "unpaid_most",
     )
 
     def __init__(self, limit: Rate, value: str, since_ms: int = 0) -> None:
@@ -247,59 +248,60 @@ class RateGauge(Gauge):
         self.period_ms = limit.period_ms
         burst = limit.count if limit.burst is None else limit.burst
         self._tolerance = burst * self.period_ms
-        self.clock = since_ms * self.ticks + self._tolerance if since_ms else 0
-        """When all that was started will have been paid for, in ticks."""
+        self.owed = self._tolerance if since_ms else 0
+        """Of all that was started, what was not paid for yet at the time..."""
+        self._as_of_ms = since_ms
+        """...that was last asked for: it is the same for all of a decision."""
         self.timer_ms = 0
         """When it will be looked at again; 0 means that nobody waits."""
-        self._asked_ms = self._asked_ticks = 0
-        """The time that was last asked for: it is the same for all of a decision."""
-        self.unpaid_most = 0
-        """In ticks, in this minute."""
+        self.has_paid = False
+        """Something was started at that time."""
+        self.owed_most = 0
+        """The most in this minute, but for that time."""
 
-    def ticks_at(self, now_ms: int) -> int:
-        """The time in ticks of its clock."""
-        if now_ms != self._asked_ms:
-            self._asked_ms = now_ms
-            self._asked_ticks = now_ms * self.ticks
-        return self._asked_ticks
+    def settle(self, now_ms: int) -> None:
+        """What is owed is that of this time from here on."""
+        if now_ms == self._as_of_ms:
+            return
+        if self.has_paid:
+            self.owed_most = max(self.owed_most, self.owed)
+            self.has_paid = False
+        if self.owed:
+            left = self.owed - (now_ms - self._as_of_ms) * self.ticks
+            self.owed = max(left, 0)
+        self._as_of_ms = now_ms
 
-    def pay(self, price: int, now_ms: int) -> None:
-        """Counts a start."""
-        now = self.ticks_at(now_ms)
-        clock = self.clock
-        if clock < now:
-            clock = now
-        self.clock = clock = clock + price
-        if clock - now > self.unpaid_most:
-            self.unpaid_most = clock - now
+    def pay(self, price: int) -> None:
+        """Counts a start, which was found to fit."""
+        self.owed += price
+        self.has_paid = True
 
     def units(self, cost: int) -> int:
         return cost
 
     def fits(self, cost: int, member: Parked, now_ms: int) -> bool:
-        late = self.clock + cost * self.period_ms - self._tolerance
-        return late <= self.ticks_at(now_ms) or self.ready_ms(cost, now_ms) <= now_ms
+        self.settle(now_ms)
+        if self.owed + cost * self.period_ms <= self._tolerance:
+            return True
+        return self.ready_ms(cost, now_ms) <= now_ms
 
     def ready_ms(self, cost: int, now_ms: int) -> int:
         """When a start of that cost would be within the rate."""
+        self.settle(now_ms)
         if cost == 0:
             return now_ms
-        unpaid = self.clock - self.ticks_at(now_ms)
         # One dearer than the whole burst may go when everything is paid for.
-        price = cost * self.period_ms
-        if price > self._tolerance:
-            price = self._tolerance
-        late = price - self._tolerance
-        if unpaid > 0:
-            late += unpaid
+        late = min(cost * self.period_ms, self._tolerance) - self._tolerance + self.owed
         return now_ms if late <= 0 else now_ms - (-late // self.ticks)
 
     def is_at_rest(self, now_ms: int) -> bool:
-        return self.clock <= self.ticks_at(now_ms) and super().is_at_rest(now_ms)
+        self.settle(now_ms)
+        return self.owed == 0 and super().is_at_rest(now_ms)
 
     def unpaid(self, now_ms: int) -> int:
         """Units of its burst that are in use at this moment."""
-        return self.units_of(self.clock - self.ticks_at(now_ms))
+        self.settle(now_ms)
+        return self.units_of(self.owed)
 
     @property
     def burst(self) -> int:
@@ -310,8 +312,8 @@ class RateGauge(Gauge):
         super().park(member, 1, now_ms)
 
     def wake(self, now_ms: int) -> None:
-        paid = max(0, self.clock - self.ticks_at(now_ms))
-        free = max(1, (self._tolerance - paid) // self.period_ms)
+        self.settle(now_ms)
+        free = max(1, (self._tolerance - self.owed) // self.period_ms)
         self._wake_lone(1 << 62, now_ms)
         for lane in list(self.parked or ()):
             self._wake_lane(lane, free, now_ms)
@@ -322,7 +324,7 @@ class RateGauge(Gauge):
 
     def units_of(self, ticks: int) -> int:
         """How many it takes so long to pay for."""
-        return max(0, -(-ticks // self.period_ms))
+        return -(-ticks // self.period_ms)
 
     def _wanted(self) -> int:
         """Units of the cheapest of those who are next: before that nobody can go."""

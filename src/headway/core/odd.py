@@ -35,8 +35,9 @@ class Entry:
 
     def is_below(self, other: "Entry") -> bool:
         """Equal ones stand as they came."""
-        rank, high = self.rank, other.rank
-        return rank < high or (rank == high and self.number < other.number)
+        if self.rank != other.rank:
+            return self.rank < other.rank
+        return self.number < other.number
 
     def __lt__(self, other: "Entry") -> bool:
         """The same, for heaps."""

@@ -335,9 +335,9 @@ static PyObject *ends(PyObject *self, PyObject *const *args, Py_ssize_t given)
         ask(job->_tenant, NAME);
         ask_pool(job->_tenant);
         ask_timer(&timers, job);
-        PyObject **slot = is_small(job->_seq) ? slot_of(seqs, value_of(job->_seq)) : NULL;
-        if (slot)
-            ask_line(slot);
+        int64_t place = is_small(job->_seq_place) ? value_of(job->_seq_place) : -1;
+        if (seqs->__places && place >= 0 && place < PyList_GET_SIZE(seqs->__places))
+            ask_line(&PyList_GET_ITEM(seqs->__places, place));
         add(&tenancies, job->_tenancy, sizeof(Tenancy));
         add(&holds, job->_holds, ONE);
     }

@@ -44,6 +44,14 @@ class Register:
         """By what the job is known."""
         return job.seq
 
+    def place_of(self, job: Job) -> int:
+        """Where it is; below 0 if it has no place of its own."""
+        return job.seq_place
+
+    def put(self, job: Job, place: int) -> None:
+        """It knows its place: others that may be there are in no cache."""
+        job.seq_place = place
+
     def add(self, number: int, job: Job) -> None:
         """A job, and its number, which no other has."""
         self._size += 1
@@ -55,25 +63,25 @@ class Register:
             place -= self._half
         if places[place] is None:
             places[place] = job
+            self.put(job, place)
             return
         for way in range(1, WAYS):
             if places[place ^ way] is None:
                 places[place ^ way] = job
+                self.put(job, place ^ way)
                 return
         self._others[number] = job
 
     def drop(self, number: int, job: Job) -> None:
         """The job is there, by the same number as when it came."""
-        places = self._places
-        place = number * SPREAD & self._mask
-        if place >= len(places):
-            place -= self._half
-        if places[place] is job:
-            places[place] = None
+        place = self.place_of(job)
+        if place < 0:
+            del self._others[number]
         else:
-            self._drop_other(number, place, job)
+            self._places[place] = None
+            self.put(job, -1)
         self._size -= 1
-        if SPARSE * self._size < len(places) > PLACES_MIN:
+        if SPARSE * self._size < len(self._places) > PLACES_MIN:
             self._shrink()
 
     def get(self, number: int) -> Job | None:
@@ -118,15 +126,6 @@ class Register:
     def __len__(self) -> int:
         return self._size
 
-    def _drop_other(self, number: int, place: int, job: Job) -> None:
-        """The same for one whose own place was taken when it came."""
-        places = self._places
-        for way in range(1, WAYS):
-            if places[place ^ way] is job:
-                places[place ^ way] = None
-                return
-        del self._others[number]
-
     def _grow(self) -> None:
         """Some places more: the next of the lower half that go together are split."""
         places, half = self._places, self._half
@@ -138,6 +137,7 @@ class Register:
             job = places[place]
             if job is not None and self.number_of(job) * SPREAD & half:
                 places[place] = None
+                self.put(job, len(places))
                 places.append(job)
             else:
                 places.append(None)
@@ -151,6 +151,7 @@ class Register:
         self._size = 0
         self._others = {}
         for job in jobs:
+            self.put(job, -1)
             self.add(self.number_of(job), job)
 
 
@@ -159,6 +160,12 @@ class LeaseRegister(Register):
 
     def number_of(self, job: Job) -> int:
         return job.token
+
+    def place_of(self, job: Job) -> int:
+        return job.token_place
+
+    def put(self, job: Job, place: int) -> None:
+        job.token_place = place
 
     def get(self, number: int) -> Job | None:
         # Spelled out: `number_of` would be one more call for each job that ends.

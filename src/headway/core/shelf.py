@@ -83,7 +83,7 @@ _NONE: Final = Order()
 class Shelf(Member, Generic[M]):
     """Turns of a tenant, or tenancies of a lane: a shelf may stand on another one."""
 
-    __slots__ = ("ahead", "due", "fresh", "size", "solo", "throws", "top")
+    __slots__ = ("ahead", "due", "fresh", "size", "solo", "soonest", "throws", "top")
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -97,7 +97,9 @@ class Shelf(Member, Generic[M]):
         self.fresh = _NONE
         """By pass: the others."""
         self.ahead = _NONE
-        """By the time at which a member is due, or has more that is due."""
+        """By the time at which a member is due, or has more that is due..."""
+        self.soonest = NEVER
+        """...none of them before this."""
         self.throws = 0
         """How often all entries were thrown away. Nobody is told: they may be many."""
 
@@ -158,6 +160,8 @@ class Shelf(Member, Generic[M]):
             if self.solo.aim <= now_ms:
                 self.solo.come_due(now_ms)
             return
+        if now_ms < self.soonest:
+            return
         ahead = self.ahead
         while (entry := ahead.first()) is not None and entry.rank <= now_ms:
             ahead.drop()
@@ -168,6 +172,7 @@ class Shelf(Member, Generic[M]):
                     member.come_due(now_ms)
                 elif member.aim < NEVER:
                     self._call(member, member.aim)
+        self.soonest = NEVER if entry is None else entry.rank
 
     def first(self) -> M | None:
         """The lowest pass among the due, else among the fresh; None when empty."""
@@ -175,7 +180,7 @@ class Shelf(Member, Generic[M]):
             return self.solo
         if self.top is not None:
             return self.top
-        first = self._first_of(self.due, DUE)
+        first = self._first_of(self.due, DUE) if self.due.size else None
         if first is None:
             first = self._first_of(self.fresh, FRESH)
         self.top = first
@@ -281,6 +286,8 @@ class Shelf(Member, Generic[M]):
             bell.rank = aim
             bell.number = member.number
         member.call = aim
+        if aim < self.soonest:
+            self.soonest = aim
         self.ahead.push(bell)
         if self.ahead.size > 64 and self.ahead.size > 4 * self.size:
             self._compact()

@@ -229,14 +229,15 @@ class Use(Part):
 def _peak(gauge: Gauge) -> int:
     """The most that was in use in the minute under way."""
     if isinstance(gauge, RateGauge):
-        return gauge.units_of(gauge.unpaid_most)
+        most = gauge.owed_most
+        return gauge.units_of(max(most, gauge.owed) if gauge.has_paid else most)
     return gauge.highest
 
 
 def _is_level(gauge: Gauge) -> bool:
     """Whether it was never more than now; what was let pass is soon paid for."""
     if isinstance(gauge, RateGauge):
-        return gauge.unpaid_most == 0
+        return gauge.owed_most == 0 and not gauge.has_paid
     return gauge.highest == gauge.used
 
 
@@ -244,4 +245,5 @@ def _level(gauge: Gauge) -> None:
     """A minute begins."""
     gauge.highest = gauge.used
     if isinstance(gauge, RateGauge):
-        gauge.unpaid_most = 0
+        gauge.owed_most = 0
+        gauge.has_paid = False

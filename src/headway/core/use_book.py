@@ -34,7 +34,8 @@ class UseBook:
         """Those whose minute is over."""
         self.closed: i64 = 0
         """How often parts were closed."""
-        self._now_ms = self._left_ms = 0
+        self._now_ms = 0
+        self._left_ms: i64 = 0
         """The time that was last asked for, and what is left of its minute."""
 
     def use(self, gauge: Gauge, job: Job, now_ms: int) -> Use:
@@ -136,7 +137,8 @@ class UseBook:
                     gauge.highest = used
             elif type(gauge) is RateGauge:
                 price = job.cost * gauge.period_ms
-                gauge.pay(price, now_ms)
+                gauge.settle(now_ms)
+                gauge.pay(price)
                 # A unit is in use until it is paid for, one period later.
                 (hold.part or hold).used_ms += price
                 continue
@@ -177,7 +179,7 @@ class UseBook:
             if gauge.lone is not None or gauge.parked:
                 gauge.wake(now_ms)
 
-    def _left(self, now_ms: int) -> int:
+    def _left(self, now_ms: int) -> "i64":
         """What is left of a minute: the same for all of a decision."""
         if now_ms != self._now_ms:
             self._now_ms = now_ms
