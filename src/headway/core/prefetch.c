@@ -49,6 +49,8 @@ enum {
     SPREAD = 3,
     /* More lines than an order ever has. */
     LINES = 16,
+    /* Buckets of timers that are found by their number: timers.py. */
+    KNOWN = 64,
     /* Places of a dictionary at which a name is looked for. */
     PROBES = 3,
     /* How the next of them is found, as the interpreter does it. */
@@ -130,30 +132,18 @@ static PyObject **slot_of(Register *numbers, int64_t number)
     return place >= 0 && place < most ? &PyList_GET_ITEM(places, place) : NULL;
 }
 
-/* Timers of jobs: those that are looked up together mostly are in one bucket. */
-typedef struct {
-    TimeBuckets *buckets;
-    int64_t number;
-    Bucket *bucket;
-} Timers;
-
-static void ask_timer(Timers *timers, Job *job)
+/* Where the timer of a job is: in a bucket that was asked for lately, mostly. */
+static void ask_timer(TimeBuckets *timers, Job *job)
 {
-    TimeBuckets *buckets = timers->buckets;
-    if (!is_small(job->_timer_ms) || !is_small(job->_timer_place))
+    PyObject *known = timers->__known;
+    if (!known || !is_small(job->_timer_ms) || !is_small(job->_timer_place))
         return;
-    int64_t number = value_of(job->_timer_ms) >> value_of(buckets->__shift);
-    if (number != timers->number) {
-        timers->number = number;
-        timers->bucket = NULL;
-        PyObject *key = PyLong_FromLongLong(number);
-        if (key && buckets->__far)
-            timers->bucket = (Bucket *)PyDict_GetItemWithError(buckets->__far, key);
-        Py_XDECREF(key);
-        PyErr_Clear();
-    }
-    Bucket *bucket = timers->bucket;
-    if (!bucket || !bucket->_keys || !is_small(bucket->_begin))
+    int64_t number = value_of(job->_timer_ms) >> value_of(timers->__shift);
+    if (PyList_GET_SIZE(known) != KNOWN)
+        return;
+    Bucket *bucket = (Bucket *)PyList_GET_ITEM(known, number & (KNOWN - 1));
+    if (!is_there((PyObject *)bucket) || !bucket->_keys || !is_small(bucket->_begin) ||
+        value_of(bucket->_number) != number)
         return;
     int64_t place = value_of(job->_timer_place) - value_of(bucket->_begin);
     if (place >= 0 && place < PyList_GET_SIZE(bucket->_keys))
@@ -231,7 +221,7 @@ static void along_holds(Some *tuples, Some *turns)
 }
 
 /* What turns are looked at for; with timers, what it takes to start who is next. */
-static void along_turns(Some *turns, Timers *timers)
+static void along_turns(Some *turns, TimeBuckets *timers)
 {
     SOME(tenancies);
     SOME(strands);
@@ -302,7 +292,7 @@ static PyObject *ends(PyObject *self, PyObject *const *args, Py_ssize_t given)
     if (!are(args, given, wanted, 4))
         return NULL;
     Register *leases = (Register *)args[0], *seqs = (Register *)args[1];
-    Timers timers = {(TimeBuckets *)args[2], -1, NULL};
+    TimeBuckets *timers = (TimeBuckets *)args[2];
     SOME(jobs);
     SOME(tenancies);
     SOME(holds);
@@ -334,7 +324,7 @@ static PyObject *ends(PyObject *self, PyObject *const *args, Py_ssize_t given)
         ask_pool(job->_spec);
         ask(job->_tenant, NAME);
         ask_pool(job->_tenant);
-        ask_timer(&timers, job);
+        ask_timer(timers, job);
         int64_t place = is_small(job->_seq_place) ? value_of(job->_seq_place) : -1;
         if (seqs->__places && place >= 0 && place < PyList_GET_SIZE(seqs->__places))
             ask_line(&PyList_GET_ITEM(seqs->__places, place));
@@ -343,7 +333,7 @@ static PyObject *ends(PyObject *self, PyObject *const *args, Py_ssize_t given)
     }
     along_tenancies(&tenancies, &gauges);
     along_holds(&holds, &turns);
-    along_turns(&turns, &timers);
+    along_turns(&turns, timers);
     Py_RETURN_NONE;
 }
 
@@ -423,7 +413,7 @@ static PyObject *starts(PyObject *self, PyObject *const *args, Py_ssize_t given)
     PyTypeObject *wanted[] = {timers_type, &PyList_Type, &PyList_Type, &PyLong_Type};
     if (!are(args, given, wanted, 4))
         return NULL;
-    Timers timers = {(TimeBuckets *)args[0], -1, NULL};
+    TimeBuckets *timers = (TimeBuckets *)args[0];
     int64_t most = PyLong_AsLongLong(args[3]);
     if (most == -1 && PyErr_Occurred())
         return NULL;
@@ -438,7 +428,7 @@ static PyObject *starts(PyObject *self, PyObject *const *args, Py_ssize_t given)
             member = ((TenancyTier *)member)->_solo;
         add(&turns, member, sizeof(Turn));
     }
-    along_turns(&turns, &timers);
+    along_turns(&turns, timers);
     Py_RETURN_NONE;
 }
 

@@ -15,6 +15,9 @@ STALE_SLACK: Final = 64
 SPARSE: Final = 16
 """A bucket with one key in so many places keeps those that are left in a dictionary."""
 
+KNOWN: Final = 64
+"""So many far buckets are found by their number alone; a power of two."""
+
 K = TypeVar("K")
 
 
@@ -25,9 +28,11 @@ class Bucket(Generic[K]):
     a million timers, what is looked for is in no cache.
     """
 
-    __slots__ = ("begin", "count", "few", "keys", "times")
+    __slots__ = ("begin", "count", "few", "keys", "number", "times")
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
+        """When it is due, as far as that is the same for all of them."""
         self.keys: list[K | None] = []
         self.times: list[Any] = []
         self.begin = 0
@@ -132,17 +137,14 @@ class TimeBuckets(Generic[K]):
     """
 
     __slots__ = (
-        "_added",
-        "_added_number",
         "_at_ms",
         "_boxed_ms",
         "_edge",
         "_far",
         "_heap",
+        "_known",
         "_near",
         "_numbers",
-        "_removed",
-        "_removed_number",
         "_shift",
     )
 
@@ -155,17 +157,15 @@ class TimeBuckets(Generic[K]):
         # together, and compiled code would make an object for each.
         self._at_ms = -1
         self._boxed_ms: Any = -1
-        # The far buckets that were last added to and removed from, and their numbers:
-        # as long as they are there.
-        self._added: Bucket[K] | None = None
-        self._removed: Bucket[K] | None = None
-        self._added_number = self._removed_number = 0
+        # Those of them that were last asked for, each where its number belongs: a
+        # dictionary has an object made of the number, and looks for that.
+        self._known: list[Bucket[K] | None] = [None] * KNOWN
         # The far buckets' numbers, and those of buckets that were emptied since.
         self._numbers: list[int] = []
         # Every key whose bucket is below the edge is near, and no other.
         self._edge = 0
         # Near keys, and their times and places in order; some are there no more.
-        self._near: Bucket[K] = Bucket()
+        self._near: Bucket[K] = Bucket(0)
         self._heap: list[tuple[int, int]] = []
 
     def __len__(self) -> int:
@@ -182,14 +182,13 @@ class TimeBuckets(Generic[K]):
             place = self._near.put(key, self._boxed_ms)
             heappush(self._heap, (at_ms, place))
             return place
-        bucket = self._added
-        if bucket is None or number != self._added_number:
-            bucket = self._far.get(number)
+        bucket = self._known[number & (KNOWN - 1)]
+        if bucket is None or bucket.number != number:
+            bucket = self._find(number)
             if bucket is None:
-                bucket = self._far[number] = Bucket()
+                bucket = self._far[number] = Bucket(number)
+                self._known[number & (KNOWN - 1)] = bucket
                 heappush(self._numbers, number)
-            self._added = bucket
-            self._added_number = number
         return bucket.put(key, self._boxed_ms)
 
     def remove(self, key: K, at_ms: int, place: int) -> bool:
@@ -204,18 +203,16 @@ class TimeBuckets(Generic[K]):
             if len(self._heap) > 3 * near.count + STALE_SLACK:
                 self._drop_dead_entries()
             return True
-        bucket = self._removed
-        if bucket is None or number != self._removed_number:
-            bucket = self._far.get(number)
+        bucket = self._known[number & (KNOWN - 1)]
+        if bucket is None or bucket.number != number:
+            bucket = self._find(number)
             if bucket is None:
                 return False
-            self._removed = bucket
-            self._removed_number = number
         if not bucket.drop(key, place):
             return False
         if not bucket.count:
             del self._far[number]
-            self._added = self._removed = None
+            self._known[number & (KNOWN - 1)] = None
             if len(self._numbers) > 3 * len(self._far) + STALE_SLACK:
                 self._numbers = sorted(self._far)
         return True
@@ -253,20 +250,30 @@ class TimeBuckets(Generic[K]):
             heappop(numbers)
         return None
 
+    def _find(self, number: int) -> Bucket[K] | None:
+        """The far bucket of that number, if there is one."""
+        bucket = self._far.get(number)
+        if bucket is not None:
+            self._known[number & (KNOWN - 1)] = bucket
+        return bucket
+
+    def _take(self, number: int) -> Bucket[K] | None:
+        self._known[number & (KNOWN - 1)] = None
+        return self._far.pop(number, None)
+
     def _pop_due_at_edge(self, now_ms: int) -> list[K]:
         """Moves the edge past `now_ms`: all that was near is due, and first in order."""
         last = now_ms >> self._shift
-        far, numbers = self._far, self._numbers
+        numbers = self._numbers
         due = self._near.all_keys()
-        self._near = Bucket()
+        self._near = Bucket(0)
         self._heap.clear()
         self._edge = last + 1
-        self._added = self._removed = None
         while numbers and numbers[0] < last:
-            bucket = far.pop(heappop(numbers), None)
+            bucket = self._take(heappop(numbers))
             if bucket is not None:
                 due += bucket.all_keys()
-        bucket = far.pop(last, None)
+        bucket = self._take(last)
         if bucket is not None:
             self._split(bucket, now_ms, due)
         return due
