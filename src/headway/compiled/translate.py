@@ -37,6 +37,9 @@ def translate(work: Path) -> None:
         # A warning of another compiler is no reason to go without.
         told = extension.extra_compile_args
         extension.extra_compile_args = [flag for flag in told if flag != "-Werror"]
+        # Nobody else calls what is in there: else each call is looked up in a table, as
+        # it might be another library's, and none is made part of its caller.
+        extension.extra_compile_args.append("-fvisibility=hidden")
     command = build_ext(Distribution({"name": "headway", "ext_modules": extensions}))
     command.build_lib = str(work / "lib")
     command.build_temp = str(work / "objects")

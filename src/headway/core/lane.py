@@ -38,8 +38,10 @@ class TenancyTier(Shelf[Turn]):
 
     def reseat(self) -> None:
         """Takes its place in the lane by its turns, and the lane its own."""
+        was_away = self.home is None
         self._place()
-        self.lane_tier.reseat()
+        if not was_away or self.lane_tier.is_moved_by(self):
+            self.lane_tier.reseat()
 
     def _place(self) -> None:
         first = self.first()
@@ -309,6 +311,13 @@ class LaneTier:
     def come_due(self, now_ms: int) -> None:
         self.shelf.settle(now_ms - self.lane.queue.gate.held_ms)
         self.reseat()
+
+    def is_moved_by(self, tier: TenancyTier) -> bool:
+        """Whether one that has joined changes what is posted on its boards."""
+        if self.is_due:
+            return self.rank != self.lane.clock.pass_
+        held_ms = self.lane.queue.gate.held_ms
+        return self.aim < 0 or tier.seat == DUE or tier.aim + held_ms < self.aim
 
     def reseat(self) -> None:
         """Posts on its boards what it has now."""

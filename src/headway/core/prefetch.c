@@ -242,10 +242,8 @@ static void along_turns(Some *turns, TimeBuckets *timers)
             add(&fronts, turn->_front, START);
             continue;
         }
-        if (is_there(turn->_back)) {
-            ask_line(&((Job *)turn->_front)->_turn);
+        if (is_there(turn->_back))
             ask_line(&((Job *)turn->_back)->_behind);
-        }
         /* It leaves the line of empty turns: its neighbours are told. */
         if (is_there(turn->_emptied_before))
             ask_line(&((Turn *)turn->_emptied_before)->_emptied_after);

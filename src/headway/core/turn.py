@@ -95,10 +95,9 @@ class Turn(Member):
         self.is_shedding = False
         """Its tenant has more than its share can serve: late jobs step aside."""
         self.is_emptied = False
-        """It is among its queue's turns that are empty, at most once..."""
+        """It is among its queue's turns that are empty, at most once, next to these."""
         self.emptied_before: Turn | None = None
         self.emptied_after: Turn | None = None
-        """...next to these."""
         self.back: Job | None = None
         """The last of the line."""
         self.last_first = self.last_second = self.last_seq = 0
@@ -130,8 +129,7 @@ class Turn(Member):
             self.beyond.append(job)
             return
         if job.has_left_line or not self._line_up(first, second, job):
-            if self.odd is None:
-                self.odd = []
+            self.odd = self.odd or []
             heappush(self.odd, (first, second, job.seq, job))
         if self.count > ROWS_NOTED:
             self._note_growth()
@@ -176,6 +174,9 @@ class Turn(Member):
     def is_first(self, job: Job) -> bool:
         """Whether no row is before the job's, but for late ones."""
         if not self.odd:
+            if self.back is job and not self.late and self.beyond is None:
+                # All others are in line before it. Who is first is in no cache.
+                return self.count == 1
             return self._first_in_line() is job
         row = self._first()
         return row is not None and row[3] is job
@@ -216,8 +217,7 @@ class Turn(Member):
             row = self._first()
             if row is None or row[3].run_at_ms - row[3].shift_ms + slo_ms > now_ms:
                 break
-            if self.late is None:
-                self.late = []
+            self.late = self.late or []
             heappush(self.late, row)
             if not row[3].is_in_line:
                 assert self.odd
