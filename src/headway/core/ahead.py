@@ -6,16 +6,14 @@ in pieces, and before each all that it will need is asked for at one go. Nothing
 by it.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headway.core import prefetch
-from headway.core.rules import value_of
 
 if TYPE_CHECKING:
     from headway.core.book import Book
     from headway.core.lane import LaneTier
     from headway.core.queue import Queue
-    from headway.core.spec import JobSpec
 
 TURNS_MIN: Final = 768
 """With fewer turns than this in memory they are in some cache, or soon will be..."""
@@ -36,9 +34,13 @@ def at_ends(book: "Book", tokens: list[int], first: int) -> None:
 
 
 def at_arrivals(
-    book: "Book", queue: "Queue", specs: "list[JobSpec]", slo_ms: int, first: int
+    book: "Book",
+    queue: "Queue",
+    all_said: list[tuple[Any, ...]],
+    slo_ms: int,
+    first: int,
 ) -> None:
-    """Jobs are about to join their turns.
+    """Jobs of which this was said are about to join their turns.
 
     As far as those are easily told: by their tenant, or by one value of a strand.
     """
@@ -46,14 +48,15 @@ def at_arrivals(
     lane = queue.lanes.get(slo_ms)
     if lane is None or not rules.is_fair or len(rules.dims) > 1:
         return
-    some = specs[first : first + PIECE]
+    some = all_said[first : first + PIECE]
     if rules.dims:
-        names = [value_of(rules.dims[0], spec) for spec in some]
+        dim = rules.dims[0]
+        names = [_value_of(dim, said) for said in some]
         prefetch.arrivals(lane.by_value, names, book.jobs, book.last_seq + 1)
     elif lane.common is not None:
         by_tenant = lane.common.by_tenant()
         if by_tenant is not None:
-            names = [spec.tenant for spec in some]
+            names = [said[3] for said in some]
             prefetch.arrivals(by_tenant, names, book.jobs, book.last_seq + 1)
 
 
@@ -66,3 +69,13 @@ def at_starts(book: "Book", lane_tier: "LaneTier", most: int) -> None:
         prefetch.starts(book.timers, shelf.lines(), shelf.ahead.lines, most)
     else:
         prefetch.starts(book.timers, lone.lines(), lone.ahead.lines, most)
+
+
+def _value_of(dim: str, said: tuple[Any, ...]) -> str:
+    """The same as `rules.value_of`, of a spec's fields in their order."""
+    if dim == "kind":
+        return str(said[0])
+    if dim == "tenant":
+        return str(said[3])
+    labels: dict[str, str] | None = said[11]
+    return "" if labels is None else labels.get(dim, "")

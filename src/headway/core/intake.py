@@ -55,7 +55,7 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
     shed: list[int] = []
     for number, spec in enumerate(specs):
         if looks and number % ahead.PIECE == 0:
-            ahead.at_arrivals(book, queue, specs, slos_ms[0], number)
+            ahead.at_arrivals(book, queue, all_said, slos_ms[0], number)
         seq = known.get(number) if known else None
         if seq is None:
             is_shed = number in doomed

@@ -76,7 +76,10 @@ class Parking:
         But for a head that would reserve units: only one that was chosen may do that.
         Shares and rates are left to the choice, too, as they may lend or come back.
         """
-        full = _full(turn.strand.gauges) or _full(turn.tenancy.rule.gauges)
+        own, others = turn.tenancy.rule.gauges, turn.strand.gauges
+        full = _full(others) if others else None
+        if full is None and own:
+            full = _full(own)
         if full is not None:
             head = turn.head()
             if head is not None and head.cost == 1:

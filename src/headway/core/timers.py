@@ -58,9 +58,11 @@ class Bucket(Generic[K]):
         """Takes out that very object; whether it was there."""
         keys = self.keys
         if self.few is not None:
-            if place not in self.few or self.few[place][0] is not key:
+            found = self.few.pop(place, None)
+            if found is None or found[0] is not key:
+                if found is not None:
+                    self.few[place] = found
                 return False
-            del self.few[place]
             self.count -= 1
             return True
         index = place - self.begin
