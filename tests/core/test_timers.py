@@ -1,5 +1,7 @@
 """Time buckets: never early, never lost, in order, without leaks or busy loops."""
 
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -235,3 +237,33 @@ def test_any_power_of_two_will_do(width_ms: int) -> None:
         timers.add(at_ms, at_ms)
     assert timers.pop_due(6) == [5]
     assert timers.pop_due(6_000) == [7, 6_000]
+
+
+def test_what_has_fired_is_kept_by_nobody() -> None:
+    """Buckets are remembered by their number, and must not be when they are over."""
+    timers: TimeBuckets[object] = TimeBuckets(WIDTH_MS)
+    key = object()
+    before = sys.getrefcount(key)
+    for at_ms in (5, 3 * WIDTH_MS, 100 * WIDTH_MS):
+        timers.add(key, at_ms)
+        assert timers.pop_due(at_ms) == [key]
+        assert sys.getrefcount(key) == before
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_only_the_very_key_that_was_told_a_place_takes_it_back(
+    *, is_sparse: bool
+) -> None:
+    timers: TimeBuckets[object] = TimeBuckets(WIDTH_MS)
+    keys = [object() for _ in range(400)]
+    at_ms = 9 * WIDTH_MS
+    places = [timers.add(key, at_ms) for key in keys]
+    if is_sparse:
+        for number in range(399):
+            if number != 200:
+                assert timers.remove(keys[number], at_ms, places[number])
+    for _ in range(2):
+        assert not timers.remove(object(), at_ms, places[200])
+    assert timers.remove(keys[200], at_ms, places[200])
+    assert not timers.remove(keys[200], at_ms, places[200])
+    assert timers.remove(keys[399], at_ms, places[399])

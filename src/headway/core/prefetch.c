@@ -80,11 +80,15 @@ typedef struct {
 static PyTypeObject *job_type, *line_type, *register_type, *strand_type, *tier_type,
     *timers_type, *turn_type;
 
+/* What only asks has to be part of its caller: a compiler that sees that a function changes
+ * nothing and answers nothing may leave out its calls, and one did. */
+#define ASKS static inline __attribute__((always_inline)) void
+
 /* Into the second cache: the first is too small for what a batch needs. */
-static inline void ask_line(const void *place) { __builtin_prefetch(place, 1, 2); }
+ASKS ask_line(const void *place) { __builtin_prefetch(place, 1, 2); }
 
 /* The compiler knows how many, mostly, and needs no loop then. */
-static inline __attribute__((always_inline)) void ask(const void *object, size_t size)
+ASKS ask(const void *object, size_t size)
 {
     for (size_t at = 0; at < size; at += LINE)
         ask_line((const char *)object + at);
@@ -92,7 +96,7 @@ static inline __attribute__((always_inline)) void ask(const void *object, size_t
 }
 
 /* It is about to go: the allocator writes that down. */
-static inline void ask_pool(const void *object)
+ASKS ask_pool(const void *object)
 {
     ask_line((const void *)((uintptr_t)object & ~(uintptr_t)(POOL - 1)));
 }
@@ -103,8 +107,7 @@ static inline int is_there(const PyObject *object)
 }
 
 /* What was added just now is on its way: many share a strand, a rule or a limit. */
-static inline __attribute__((always_inline)) void add(Some *some, PyObject *object,
-                                                      size_t size)
+ASKS add(Some *some, PyObject *object, size_t size)
 {
     int count = some->count;
     if (!is_there(object) || count == ROOM || (count && some->items[count - 1] == object))
@@ -133,7 +136,7 @@ static PyObject **slot_of(Register *numbers, int64_t number)
 }
 
 /* Where the timer of a job is: in a bucket that was asked for lately, mostly. */
-static void ask_timer(TimeBuckets *timers, Job *job)
+ASKS ask_timer(TimeBuckets *timers, Job *job)
 {
     PyObject *known = timers->__known;
     if (!known || !is_small(job->_timer_ms) || !is_small(job->_timer_place))
@@ -151,7 +154,7 @@ static void ask_timer(TimeBuckets *timers, Job *job)
 }
 
 /* By what a member is about to be entered anew, or called. */
-static void ask_entries(PyObject *entry, PyObject *bell)
+ASKS ask_entries(PyObject *entry, PyObject *bell)
 {
     if (is_there(entry))
         ask(entry, sizeof(Entry));
@@ -179,7 +182,7 @@ static void along_tenancies(Some *tenancies, Some *gauges)
 }
 
 /* The first of each of these tuples, which has been asked for. */
-static void along_tuples(Some *tuples, size_t size)
+ASKS along_tuples(Some *tuples, size_t size)
 {
     for (int i = 0; i < tuples->count; i++) {
         PyObject *tuple = tuples->items[i];
