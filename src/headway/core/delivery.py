@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from headway.core.entitlement import Ledger
 from headway.core.job import Job
-from headway.core.limits import Gauge, Parked
+from headway.core.limits import Gauge, Parked, RateGauge
 from headway.core.turn import ENTITLED, Turn
 
 if TYPE_CHECKING:
@@ -102,6 +102,13 @@ def _limited(turn: Turn, cost: int, now_ms: int) -> Limited | None:
             and gauge.used + units <= gauge.max
         ):
             # Spelled out, here and below: it runs for every start.
+            continue
+        if (
+            type(gauge) is RateGauge
+            and cost == 1
+            and gauge.as_of_ms == now_ms
+            and gauge.owed <= gauge.room
+        ):
             continue
         if not gauge.fits(cost, gate, now_ms):
             return Limited(gauge, gate)

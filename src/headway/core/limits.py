@@ -231,12 +231,13 @@ class RateGauge(Gauge):
     """
 
     __slots__ = (
-        "_as_of_ms",
         "_tolerance",
+        "as_of_ms",
         "has_paid",
         "owed",
         "owed_most",
         "period_ms",
+        "room",
         "ticks",
         "timer_ms",
     )
@@ -248,9 +249,11 @@ class RateGauge(Gauge):
         self.period_ms = limit.period_ms
         burst = limit.count if limit.burst is None else limit.burst
         self._tolerance = burst * self.period_ms
+        self.room = self._tolerance - self.period_ms
+        """One more unit may start while no more than this is owed."""
         self.owed = self._tolerance if since_ms else 0
         """Of all that was started, what was not paid for yet at the time..."""
-        self._as_of_ms = since_ms
+        self.as_of_ms = since_ms
         """...that was last asked for: it is the same for all of a decision."""
         self.timer_ms = 0
         """When it will be looked at again; 0 means that nobody waits."""
@@ -261,20 +264,15 @@ class RateGauge(Gauge):
 
     def settle(self, now_ms: int) -> None:
         """What is owed is that of this time from here on."""
-        if now_ms == self._as_of_ms:
+        if now_ms == self.as_of_ms:
             return
         if self.has_paid:
             self.owed_most = max(self.owed_most, self.owed)
             self.has_paid = False
         if self.owed:
-            left = self.owed - (now_ms - self._as_of_ms) * self.ticks
+            left = self.owed - (now_ms - self.as_of_ms) * self.ticks
             self.owed = max(left, 0)
-        self._as_of_ms = now_ms
-
-    def pay(self, price: int) -> None:
-        """Counts a start, which was found to fit."""
-        self.owed += price
-        self.has_paid = True
+        self.as_of_ms = now_ms
 
     def units(self, cost: int) -> int:
         return cost

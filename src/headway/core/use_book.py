@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
     from headway.core.turn import Turn
 
+HAS_BIG: Final = 1
+"""Some head has first call on units of a gauge of which some were taken."""
+IS_FULL: Final = 2
+"""Of a gauge nothing is left; said of plain ones only."""
 USES_TOLD: Final = 64
 """Limits that one decision looks at, of those whose minute is over."""
 
@@ -54,15 +58,18 @@ class UseBook:
             use.renew(now_ms)
         return use
 
-    def start(self, turn: "Turn", job: Job, now_ms: int) -> None:
-        """The job holds units of all gauges of its turn; none are kept free for it."""
+    def start(self, turn: "Turn", job: Job, now_ms: int) -> bool:
+        """The job holds units of all gauges of its turn; none are kept free for it.
+
+        Whether one of them may be used up now.
+        """
         strand = turn.strand
         queue = strand.lane.queue
         whole, own = queue.rules.gauges, turn.tenancy.rule.gauges
         holds = turn.holds
         count = len(whole) + len(strand.gauges) + len(own)
         if count == 0:
-            return
+            return False
         if (
             job.cost != 1
             or turn.holds_as_of != self.closed
@@ -73,12 +80,14 @@ class UseBook:
                 gauges = (*whole, *strand.gauges, *own)
                 turn.holds = holds = self._find(gauges, job, now_ms)
             turn.holds_as_of = self.closed if job.cost == 1 else -1
-        if self._take(holds, job, now_ms):
+        found = self._take(holds, job, now_ms)
+        if found & HAS_BIG:
             for hold in holds:
                 big = hold.gauge.big
                 if big is turn or big is queue.gate:
                     hold.gauge.big = None
         job.holds = holds
+        return found & IS_FULL != 0
 
     def take(self, gauges: tuple[Gauge, ...], job: Job, now_ms: int) -> None:
         """The job holds units of the gauges, too."""
@@ -120,14 +129,14 @@ class UseBook:
                     return False
         return True
 
-    def _take(self, holds: tuple[Hold, ...], job: Job, now_ms: int) -> bool:
-        """Whether some head has first call on units of one of the gauges."""
-        has_big = False
-        left_ms = self._left(now_ms)
+    def _take(self, holds: tuple[Hold, ...], job: Job, now_ms: int) -> "i64":
+        """What was found meanwhile: `HAS_BIG`, `IS_FULL`, both, or 0."""
+        found: i64 = 0
+        left_ms = self._left_ms if now_ms == self._now_ms else self._left(now_ms)
         for hold in holds:
             gauge = hold.gauge
             if gauge.big is not None:
-                has_big = True
+                found |= HAS_BIG
             units = hold.amount
             # Spelled out for plain gauges, here and below: it runs for every start.
             if hold.is_plain:
@@ -135,11 +144,15 @@ class UseBook:
                 gauge.used = used
                 if used > gauge.highest:
                     gauge.highest = used
+                if used >= gauge.max:
+                    found |= IS_FULL
             elif type(gauge) is RateGauge:
-                price = job.cost * gauge.period_ms
-                gauge.settle(now_ms)
-                gauge.pay(price)
                 # A unit is in use until it is paid for, one period later.
+                price = gauge.period_ms if job.cost == 1 else job.cost * gauge.period_ms
+                if gauge.as_of_ms != now_ms:
+                    gauge.settle(now_ms)
+                gauge.owed += price
+                gauge.has_paid = True
                 (hold.part or hold).used_ms += price
                 continue
             else:
@@ -148,7 +161,7 @@ class UseBook:
             part = hold.part or hold
             part.units += units
             part.used_ms += units * left_ms
-        return has_big
+        return found
 
     def give_back(self, job: Job, now_ms: int) -> None:
         """What the job holds comes free."""
@@ -156,7 +169,7 @@ class UseBook:
         if not holds:
             return
         job.holds = ()
-        left_ms = self._left(now_ms)
+        left_ms = self._left_ms if now_ms == self._now_ms else self._left(now_ms)
         if now_ms >= self.due_ms:
             for hold in holds:
                 use = hold.gauge.use
@@ -181,9 +194,8 @@ class UseBook:
 
     def _left(self, now_ms: int) -> "i64":
         """What is left of a minute: the same for all of a decision."""
-        if now_ms != self._now_ms:
-            self._now_ms = now_ms
-            self._left_ms = MINUTE_MS - now_ms % MINUTE_MS
+        self._now_ms = now_ms
+        self._left_ms = MINUTE_MS - now_ms % MINUTE_MS
         return self._left_ms
 
     def tell(self, now_ms: int) -> None:
