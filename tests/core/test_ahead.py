@@ -4,6 +4,7 @@ What asks the processor is machine code: `tests/ground/test_compiled.py` has it.
 """
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,10 +21,16 @@ from tests.core.test_partition_properties import CROWDED, WEIGHTS, story
 pytestmark = pytest.mark.interpreted
 
 
+def _known(known: dict[str, Any], names: list[str], *_: object) -> list[Any]:
+    """As machine code answers: who is known by each of the names."""
+    return [known.get(name) for name in names]
+
+
 def _digest(seed: int, verbs_of: dict[str, int], *, looks: bool) -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ahead, "TURNS_MIN", 0)
         patch.setattr(prefetch, "is_here", lambda: looks)
+        patch.setattr(prefetch, "arrivals", _known)
         patch.setattr(ahead, "JOBS_MIN", 1)
         fuzz = Fuzz()
         fuzz.play(story(seed, 120, verbs_of))
@@ -58,6 +65,7 @@ def _started(limits: str, *, looks: bool) -> list[int]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ahead, "TURNS_MIN", 0)
         patch.setattr(prefetch, "is_here", lambda: looks)
+        patch.setattr(prefetch, "arrivals", _known)
         for now_ms in range(10, 1_000, 10):
             specs = [
                 JobSpec(
@@ -83,3 +91,24 @@ def test_batches_start_alike(limits: str) -> None:
     seqs = _started(limits, looks=True)
     assert len(seqs) > 400
     assert seqs == _started(limits, looks=False)
+
+
+def test_calls_are_asked_for_as_they_were_looked_at_before() -> None:
+    """Whose time has not come, and is not looked at, takes no room in a cache."""
+    partition = Partition()
+    partition.decide([Configure(QueueConfig(name="q", slo_ms=10_000))], 0)
+    asked: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ahead, "TURNS_MIN", 0)
+        patch.setattr(prefetch, "is_here", lambda: True)
+        patch.setattr(prefetch, "starts", lambda *of: asked.append(of[-1]))
+        for now_ms in (1, 2):
+            specs = [JobSpec(tenant=f"tenant-{number}") for number in range(300)]
+            partition.decide([Enqueue("q", specs)], now_ms)
+        partition.decide([Lease(max=20)], 3)
+        assert asked == [0]
+        asked.clear()
+        # Now all are due: each of them was called, and has taken its new seat.
+        partition.decide([Lease(max=20)], 20_000)
+        partition.decide([Lease(max=20)], 20_001)
+    assert asked == [20, 0]

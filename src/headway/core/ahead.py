@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from headway.core.book import Book
     from headway.core.lane import LaneTier
     from headway.core.queue import Queue
+    from headway.core.turn import Turn
 
 TURNS_MIN: Final = 768
 """With fewer turns than this in memory they are in some cache, or soon will be..."""
@@ -39,15 +40,16 @@ def at_arrivals(
     all_said: list[tuple[Any, ...]],
     slo_ms: int,
     first: int,
-) -> None:
+) -> "list[Turn | None]":
     """Jobs of which this was said are about to join their turns.
 
-    As far as those are easily told: by their tenant, or by one value of a strand.
+    As far as those are easily told: by their tenant, or by one value of a strand. Answers
+    in which turns of the first tenants stand, where it has seen them.
     """
     rules = queue.rules
     lane = queue.lanes.get(slo_ms)
     if lane is None or not rules.is_fair or len(rules.dims) > 1:
-        return
+        return []
     some = all_said[first : first + PIECE]
     if rules.dims:
         dim = rules.dims[0]
@@ -57,7 +59,8 @@ def at_arrivals(
         by_tenant = lane.common.by_tenant()
         if by_tenant is not None:
             names = [said[3] for said in some]
-            prefetch.arrivals(by_tenant, names, book.jobs, book.last_seq + 1)
+            return prefetch.arrivals(by_tenant, names, book.jobs, book.last_seq + 1)
+    return []
 
 
 def at_starts(book: "Book", lane_tier: "LaneTier", most: int) -> None:
@@ -66,9 +69,14 @@ def at_starts(book: "Book", lane_tier: "LaneTier", most: int) -> None:
     # The tiers of its tenants, or the turns of the only one.
     lone = shelf.solo
     if lone is None:
-        prefetch.starts(book.timers, shelf.lines(), shelf.ahead.lines, most)
+        lines, called = shelf.lines(), shelf.ahead
     else:
-        prefetch.starts(book.timers, lone.lines(), lone.ahead.lines, most)
+        lines, called = lone.lines(), lone.ahead
+    # As many as since it was last asked, about, will be looked at to see who is due.
+    most_called = min(called.dropped, most)
+    if most_called:
+        called.dropped = 0
+    prefetch.starts(book.timers, lines, most, called.lines, most_called)
 
 
 def _value_of(dim: str, said: tuple[Any, ...]) -> str:

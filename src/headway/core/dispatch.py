@@ -38,9 +38,11 @@ class Dispatch:
         self._free_interval_ms = 0.0
         self._cost_ms = 0
 
-    def add(self, queue: Queue, job: Job, now_ms: int) -> Turn:
+    def add(
+        self, queue: Queue, job: Job, now_ms: int, known: Turn | None = None
+    ) -> Turn:
         """The job is ready: it joins its turn, which is the answer."""
-        turn = queue.turn_of(job, now_ms)
+        turn = queue.turn_of(job, now_ms, known)
         self.put_back(turn, job, now_ms)
         lane = turn.strand.lane
         queue.ready += 1
@@ -161,8 +163,9 @@ class Dispatch:
             lane.start_interval_ms += (interval_ms - lane.start_interval_ms) / 16
         lane.started_ms = now_ms
         rules = queue.rules
+        is_full = False
         if not lane.is_exempt:
-            self.shared.uses.start(turn, job, now_ms)
+            is_full = self.shared.uses.start(turn, job, now_ms)
             # Nothing is reserved for it any more.
             turn.called_by = None
         if tenancy.pass_ > lane.base:
@@ -180,7 +183,7 @@ class Dispatch:
             queue.level_base = job.level
         self._occupy(job, turn, now_ms)
         self._leave(queue, turn, job)
-        if job.holds and turn.count and not lane.is_exempt:
+        if is_full and turn.count:
             self.parking.park_full(turn, now_ms)
         turn.seat_at(strand_ms)
         for gauge in strand.shares:

@@ -53,15 +53,27 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
     seqs: list[int] = []
     jobs: list[Job | None] = []
     shed: list[int] = []
+    turns: list[Turn | None] = []
+    turn: Turn | None = None
     for number, spec in enumerate(specs):
-        if looks and number % ahead.PIECE == 0:
-            ahead.at_arrivals(book, queue, all_said, slos_ms[0], number)
+        if looks:
+            place = number % ahead.PIECE
+            if place == 0:
+                turns = ahead.at_arrivals(book, queue, all_said, slos_ms[0], number)
+            turn = turns[place] if turns else None
         seq = known.get(number) if known else None
         if seq is None:
             is_shed = number in doomed
             said, slo_ms = all_said[number], slos_ms[number]
             job = accept(
-                book, queue, spec, said, now_ms, slo_ms=slo_ms, is_shed=is_shed
+                book,
+                queue,
+                spec,
+                said,
+                now_ms,
+                slo_ms=slo_ms,
+                turn=turn,
+                is_shed=is_shed,
             )
             jobs.append(job)
             seqs.append(job.seq)
@@ -206,15 +218,14 @@ def accept(
     now_ms: int,
     *,
     slo_ms: int,
+    turn: Turn | None = None,
     is_shed: bool = False,
 ) -> Job:
-    """The job is there from now on; it was checked before, and `said` is its spec."""
+    """The job is there from now on; `said` is its spec, `turn` one of its tenant."""
     rules = queue.rules
     kind, _, _, tenant, _, at_ms, delay_ms, priority, weight, cost = said[:10]
     _, labels, windows, _, lifetime_ms, attempts_max, _, key, _, _ = said[10:]
-    run_at_ms = now_ms
-    if delay_ms is not None:
-        run_at_ms += delay_ms
+    run_at_ms = now_ms if delay_ms is None else now_ms + delay_ms
     if at_ms is not None and at_ms > run_at_ms:
         run_at_ms = at_ms
     book.last_seq = seq = book.last_seq + 1
@@ -228,7 +239,7 @@ def accept(
     if key is not None:
         digest = queue.keys.add(key, seq, spec, now_ms)
         book.decision.keys.append((queue.name, key, seq, digest, now_ms))
-    book.jobs.add(job.seq, job)
+    book.jobs.add(seq, job)
     if weight is not None:
         set_weight(book, queue, tenant, weight, now_ms)
     if rules.is_levelled:
@@ -255,7 +266,7 @@ def accept(
     if is_shed:
         life.shed(book, queue, job, now_ms)
     elif job.run_at_ms <= now_ms:
-        life.make_ready(book, queue, job, now_ms)
+        life.make_ready(book, queue, job, now_ms, turn)
     else:
         life.make_scheduled(book, queue, job, now_ms)
     return job

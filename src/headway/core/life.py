@@ -11,16 +11,18 @@ from headway.core.queue import Queue
 from headway.core.results import NO_VALUE, NOTHING, Result, kept
 from headway.core.spec import JobError
 from headway.core.states import DONE, LEASED, READY, JobState
-from headway.core.turn import came_beyond
+from headway.core.turn import Turn, came_beyond
 
 SHED: Final = "shed"
 """The reason of the error of a job for which its queue had no room."""
 
 
-def make_ready(book: Book, queue: Queue, job: Job, now_ms: int) -> None:
-    """From now on the job may be chosen."""
+def make_ready(
+    book: Book, queue: Queue, job: Job, now_ms: int, known: Turn | None = None
+) -> None:
+    """From now on the job may be chosen; `known` is a turn of its tenant."""
     job.state = READY
-    turn = book.dispatch.add(queue, job, now_ms)
+    turn = book.dispatch.add(queue, job, now_ms, known)
     if not came_beyond(turn, job):
         # Else it leaves memory as soon as it is written down.
         book.arm(job)

@@ -1,8 +1,11 @@
 """Entries by rank and number, the lowest first: what a shelf finds its members by."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from headway.core.odd import Entry, Odd, lined_up
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 LINES_MAX: Final = 6
 """So many weights of tenants, or jobs come late, before the rest is odd."""
@@ -20,8 +23,10 @@ class Line:
 
     def __init__(self, entry: Entry) -> None:
         self.first = self.last = entry
-        self.begun = 0
-        self.entries: list[Entry | None] = [entry]
+        self.begun: i64 = 0
+        """In the places before this the last one stands in for those that were taken out,
+        so that their members may go."""
+        self.entries: list[Entry] = [entry]
 
     def add(self, entry: Entry) -> None:
         self.entries.append(entry)
@@ -31,38 +36,46 @@ class Line:
         """Puts it where it belongs, before the last; whether it is the first now."""
         entries = self.entries
         rank, number = entry.rank, entry.number
-        low, high = self.begun, len(entries) - 1
+        begun = self.begun
+        low: i64 = begun
+        high: i64 = len(entries) - 1
         while low < high:
-            middle = (low + high) >> 1
-            other = entries[middle]
-            assert other is not None
-            if other.rank < rank or (other.rank == rank and other.number <= number):
+            middle: i64 = (low + high) >> 1
+            # Looked up twice: under a name its uses would be counted, here and back.
+            other = entries[middle].rank
+            if other < rank or (other == rank and entries[middle].number <= number):
                 low = middle + 1
             else:
                 high = middle
-        entries.insert(low, entry)
-        if low > self.begun:
+        if low > begun:
+            entries.insert(low, entry)
             return False
         self.first = entry
+        if begun:
+            begun -= 1
+            entries[begun] = entry
+            self.begun = begun
+        else:
+            entries.insert(0, entry)
         return True
 
     def drop(self) -> bool:
         """Takes the first out; whether there is another."""
         entries = self.entries
-        begun = self.begun
-        entries[begun] = None
-        begun += 1
-        size = len(entries)
+        entries[self.begun] = self.last
+        begun = self.begun + 1
+        size: i64 = len(entries)
         if begun == size:
             return False
         if begun >= BEGUN_MIN and 2 * begun >= size:
             del entries[:begun]
             begun = 0
         self.begun = begun
-        first = entries[begun]
-        assert first is not None
-        self.first = first
+        self.first = entries[begun]
         return True
+
+    def standing(self) -> list[Entry]:
+        return self.entries[self.begun :]
 
 
 class Order:
@@ -82,12 +95,15 @@ class Order:
         "_odd",
         "_odd_first",
         "_second",
+        "dropped",
         "lines",
         "size",
     )
 
     def __init__(self) -> None:
         self.size = 0
+        self.dropped = 0
+        """How many were taken out since somebody set it to 0."""
         self.lines: list[Line] = []
         self._odd: Odd | None = None
         """Those for which no line was left, once there were any..."""
@@ -124,14 +140,16 @@ class Order:
 
     def push(self, entry: Entry) -> None:
         self.size += 1
-        for line in self.lines:
-            if not entry.is_below(line.last):
-                # It is behind all of that line, and so not the first of all.
-                line.add(entry)
-                return
         lines = self.lines
-        best: Line | None = None
         lowest = lines[-1] if lines else None
+        # Below the end of that one it is below all of them.
+        if lowest is not None and not entry.is_below(lowest.last):
+            for line in lines:
+                if not entry.is_below(line.last):
+                    # It is behind all of that line, and so not the first of all.
+                    line.add(entry)
+                    return
+        best: Line | None = None
         if lowest is not None and len(lowest.entries) - lowest.begun <= SHORT:
             if not lowest.insert(entry):
                 return
@@ -150,6 +168,7 @@ class Order:
         """Takes out what `first` has just told."""
         self._is_found = False
         self.size -= 1
+        self.dropped += 1
         best = self._best
         if best is None:
             odd = self._odd
@@ -169,7 +188,7 @@ class Order:
     def entries(self) -> list[Entry]:
         found = [] if self._odd is None else self._odd.entries()
         for line in self.lines:
-            found += [entry for entry in line.entries if entry is not None]
+            found += line.standing()
         return found
 
     def clear(self) -> None:

@@ -9,6 +9,7 @@
 #define PY_SSIZE_T_CLEAN
 #define Py_BUILD_CORE_MODULE 1
 #include <Python.h>
+#include <structmember.h>
 #include <stdint.h>
 /* How compiled classes lie in memory: written along with their code. */
 #include "__native_headway.h"
@@ -18,15 +19,18 @@
 
 #define OBJECT(name) headway___core___##name##Object
 
+typedef OBJECT(empties___Empties) Empties;
 typedef OBJECT(entitlement___Account) Account;
 typedef OBJECT(fairness___Tenancy) Tenancy;
 typedef OBJECT(fairness___TenantRule) TenantRule;
 typedef OBJECT(job___Job) Job;
+typedef OBJECT(lane___Lane) Lane;
 typedef OBJECT(lane___TenancyTier) TenancyTier;
 typedef OBJECT(limits___Gauge) Gauge;
 typedef OBJECT(odd___Entry) Entry;
 typedef OBJECT(order___Line) Line;
 typedef OBJECT(part___Hold) Hold;
+typedef OBJECT(queue___Queue) Queue;
 typedef OBJECT(register___Register) Register;
 typedef OBJECT(strand___Strand) Strand;
 typedef OBJECT(timers___Bucket) Bucket;
@@ -41,6 +45,8 @@ enum {
     /* Bytes of what a job is told to do, and of a short name. */
     SPEC = 176,
     NAME = 64,
+    /* What a dictionary of a few labels has beside it. */
+    KEYS = 160,
     /* A tuple with one item. */
     ONE = sizeof(PyTupleObject),
     /* Objects in one step. */
@@ -49,6 +55,8 @@ enum {
     SPREAD = 3,
     /* More lines than an order ever has. */
     LINES = 16,
+    /* In a longer line of empty turns neighbours are told of one that leaves: empties.py. */
+    EMPTIES = 1024,
     /* Buckets of timers that are found by their number: timers.py. */
     KNOWN = 64,
     /* Places of a dictionary at which a name is looked for. */
@@ -64,6 +72,7 @@ enum {
     NEXT = offsetof(Job, _cost) + sizeof(void *),
     TIER = offsetof(TenancyTier, _lane_tier) + sizeof(void *),
     USE = offsetof(Use, _others),
+    HOLD = offsetof(Hold, _is_open),
 };
 
 typedef struct {
@@ -77,11 +86,17 @@ typedef struct {
     name.count = 0
 
 /* The classes by which members of one place are told apart. */
-static PyTypeObject *job_type, *line_type, *register_type, *strand_type, *tier_type,
+static PyTypeObject *spec_type, *job_type, *line_type, *register_type, *strand_type, *tier_type,
     *timers_type, *turn_type;
 
-/* What only asks has to be part of its caller: a compiler that sees that a function changes
- * nothing and answers nothing may leave out its calls, and one did. */
+/* Where in a spec its labels are; 0 if that is not known. */
+static Py_ssize_t labels_at;
+
+/* A compiler that sees that a function changes nothing and answers nothing may leave out its
+ * calls, and one did. This, which is no code, counts as a change. */
+#define IS_FOR_GOOD __asm__ volatile("")
+
+/* What only asks is part of its caller. */
 #define ASKS static inline __attribute__((always_inline)) void
 
 /* Into the second cache: the first is too small for what a batch needs. */
@@ -165,6 +180,7 @@ ASKS ask_entries(PyObject *entry, PyObject *bell)
 /* What tenants have in a lane, in its queue, and over all queues. */
 static void along_tenancies(Some *tenancies, Some *gauges)
 {
+    IS_FOR_GOOD;
     SOME(rules);
     SOME(tiers);
     for (int i = 0; i < tenancies->count; i++) {
@@ -191,9 +207,11 @@ ASKS along_tuples(Some *tuples, size_t size)
     }
 }
 
-/* What jobs hold of limits; with turns, who waits alone for it. */
+/* What jobs hold of limits; with turns, who waits alone for what comes free, else what is
+ * told where a start uses up the rest. */
 static void along_holds(Some *tuples, Some *turns)
 {
+    IS_FOR_GOOD;
     SOME(holds);
     SOME(gauges);
     /* What the one before has as well is on its way already. */
@@ -204,28 +222,40 @@ static void along_holds(Some *tuples, Some *turns)
             PyObject *hold = PyTuple_GET_ITEM(tuple, n);
             if (!before || n >= PyTuple_GET_SIZE(before) ||
                 PyTuple_GET_ITEM(before, n) != hold)
-                add(&holds, hold, sizeof(Hold) + LINE);
+                add(&holds, hold, HOLD);
         }
         before = tuple;
     }
     for (int i = 0; i < holds.count; i++) {
         Hold *hold = (Hold *)holds.items[i];
         if (is_there(hold->_part))
-            ask(hold->_part, USE);
+            ask(hold->_part, HOLD);
         add(&gauges, hold->_gauge, GAUGE);
     }
     for (int i = 0; i < gauges.count; i++) {
         Gauge *gauge = (Gauge *)gauges.items[i];
-        if (is_there(gauge->_use))
+        int is_told = turns ? is_there(gauge->_lone) : gauge->_used + 1 >= gauge->_max;
+        if (is_told && is_there(gauge->_use))
             ask(gauge->_use, USE);
         if (turns)
             add(turns, gauge->_lone, sizeof(Turn));
     }
 }
 
+/* Whether one of these turns that has jobs again leaves the line of empty ones. */
+static int are_left(Some *turns)
+{
+    if (!turns->count || Py_TYPE(turns->items[0]) != turn_type)
+        return 0;
+    Lane *lane = (Lane *)((Strand *)((Turn *)turns->items[0])->_strand)->_lane;
+    Empties *empties = (Empties *)((Queue *)lane->_queue)->_empties;
+    return value_of(empties->_size) >= EMPTIES;
+}
+
 /* What turns are looked at for; with timers, what it takes to start who is next. */
 static void along_turns(Some *turns, TimeBuckets *timers)
 {
+    IS_FOR_GOOD;
     SOME(tenancies);
     SOME(strands);
     SOME(fronts);
@@ -238,20 +268,13 @@ static void along_turns(Some *turns, TimeBuckets *timers)
         ask_entries(turn->_entry, turn->_bell);
         add(&tenancies, turn->_tenancy, sizeof(Tenancy));
         add(&strands, turn->_strand, sizeof(Strand));
-        /* Who has nothing else to start is next, mostly. */
-        if (timers || turn->_count == 0)
-            add(&holds, turn->_holds, ONE);
         if (timers) {
+            add(&holds, turn->_holds, ONE);
             add(&fronts, turn->_front, START);
             continue;
         }
         if (is_there(turn->_back))
             ask_line(&((Job *)turn->_back)->_behind);
-        /* It leaves the line of empty turns: its neighbours are told. */
-        if (is_there(turn->_emptied_before))
-            ask_line(&((Turn *)turn->_emptied_before)->_emptied_after);
-        if (is_there(turn->_emptied_after))
-            ask_line(&((Turn *)turn->_emptied_after)->_emptied_before);
     }
     along_tenancies(&tenancies, &gauges);
     for (int i = 0; i < strands.count; i++)
@@ -265,6 +288,31 @@ static void along_turns(Some *turns, TimeBuckets *timers)
             ask(job->_behind, NEXT);
     }
     along_holds(&holds, NULL);
+    if (timers || !are_left(turns))
+        return;
+    for (int i = 0; i < turns->count; i++) {
+        Turn *turn = (Turn *)turns->items[i];
+        if (Py_TYPE(turn) != turn_type)
+            continue;
+        if (is_there(turn->_emptied_before))
+            ask_line(&((Turn *)turn->_emptied_before)->_emptied_after);
+        if (is_there(turn->_emptied_after))
+            ask_line(&((Turn *)turn->_emptied_after)->_emptied_before);
+    }
+}
+
+/* What goes with jobs that end: their labels, which nothing else has looked at. */
+static void along_labels(Some *jobs)
+{
+    SOME(labels);
+    for (int i = 0; labels_at && i < jobs->count; i++) {
+        PyObject *spec = ((Job *)jobs->items[i])->_spec;
+        if (Py_TYPE(spec) == spec_type)
+            add(&labels, *(PyObject **)((char *)spec + labels_at), sizeof(PyDictObject));
+    }
+    for (int i = 0; i < labels.count; i++)
+        if (PyDict_CheckExact(labels.items[i]))
+            ask(((PyDictObject *)labels.items[i])->ma_keys, KEYS);
 }
 
 /* Whether the arguments are of these classes. */
@@ -297,7 +345,6 @@ static PyObject *ends(PyObject *self, PyObject *const *args, Py_ssize_t given)
     SOME(jobs);
     SOME(tenancies);
     SOME(holds);
-    SOME(gauges);
     SOME(turns);
     PyObject **slots[ROOM];
     int places = 0;
@@ -332,9 +379,11 @@ static PyObject *ends(PyObject *self, PyObject *const *args, Py_ssize_t given)
         add(&tenancies, job->_tenancy, sizeof(Tenancy));
         add(&holds, job->_holds, ONE);
     }
-    along_tenancies(&tenancies, &gauges);
+    for (int i = 0; i < tenancies.count; i++)
+        ask(((Tenancy *)tenancies.items[i])->_account, ACCOUNT);
     along_holds(&holds, &turns);
     along_turns(&turns, timers);
+    along_labels(&jobs);
     Py_RETURN_NONE;
 }
 
@@ -344,7 +393,7 @@ static int64_t rank_of(PyObject *entry) { return value_of(((Entry *)entry)->_ran
 /* How many entries of a line come before a rank, if they lie evenly between its ends. */
 static int64_t below(Line *line, double rank)
 {
-    int64_t count = PyList_GET_SIZE(line->_entries) - value_of(line->_begun);
+    int64_t count = PyList_GET_SIZE(line->_entries) - line->_begun;
     double first = (double)rank_of(line->_first), last = (double)rank_of(line->_last);
     if (rank < first)
         return 0;
@@ -354,6 +403,7 @@ static int64_t below(Line *line, double rank)
 /* The members that these lines will give, about so many, the lowest ranks first. */
 static void along_lines(Line **lines, int known, int64_t most, Some *tiers)
 {
+    IS_FOR_GOOD;
     int64_t counts[LINES];
     double low = 0, high = 0;
     for (int i = 0; i < known; i++) {
@@ -375,14 +425,14 @@ static void along_lines(Line **lines, int known, int64_t most, Some *tiers)
     for (int i = 0; i < known; i++) {
         int64_t count = below(lines[i], high);
         counts[i] = count < most ? count : most;
-        ask(&PyList_GET_ITEM(lines[i]->_entries, value_of(lines[i]->_begun)),
+        ask(&PyList_GET_ITEM(lines[i]->_entries, lines[i]->_begun),
             counts[i] * sizeof(void *));
     }
     SOME(entries);
     for (int i = 0; i < known; i++)
         for (int64_t n = 0; n < counts[i]; n++)
             add(&entries,
-                PyList_GET_ITEM(lines[i]->_entries, value_of(lines[i]->_begun) + n),
+                PyList_GET_ITEM(lines[i]->_entries, lines[i]->_begun + n),
                 sizeof(Entry));
     for (int i = 0; i < entries.count; i++)
         add(tiers, ((Entry *)entries.items[i])->_member, TIER);
@@ -394,7 +444,7 @@ static int is_line(PyObject *object)
     Line *line = (Line *)object;
     if (Py_TYPE(object) != line_type || !line->_entries || !line->_first || !line->_last)
         return 0;
-    return is_small(line->_begun) && is_small(((Entry *)line->_first)->_rank) &&
+    return is_small(((Entry *)line->_first)->_rank) &&
            is_small(((Entry *)line->_last)->_rank);
 }
 
@@ -408,21 +458,23 @@ static void along_order(PyObject *order, int64_t most, Some *tiers)
     along_lines(lines, known, most, tiers);
 }
 
-/* starts(timers, lines, calls, most) */
+/* starts(timers, lines, most, calls, most_called) */
 static PyObject *starts(PyObject *self, PyObject *const *args, Py_ssize_t given)
 {
-    PyTypeObject *wanted[] = {timers_type, &PyList_Type, &PyList_Type, &PyLong_Type};
-    if (!are(args, given, wanted, 4))
+    PyTypeObject *wanted[] = {timers_type, &PyList_Type, &PyLong_Type, &PyList_Type,
+                              &PyLong_Type};
+    if (!are(args, given, wanted, 5))
         return NULL;
     TimeBuckets *timers = (TimeBuckets *)args[0];
-    int64_t most = PyLong_AsLongLong(args[3]);
-    if (most == -1 && PyErr_Occurred())
+    int64_t most = PyLong_AsLongLong(args[2]), most_called = PyLong_AsLongLong(args[4]);
+    if (PyErr_Occurred())
         return NULL;
     SOME(tiers);
     SOME(called);
     SOME(turns);
     along_order(args[1], most, &tiers);
-    along_order(args[2], most, &called);
+    if (most_called)
+        along_order(args[3], most_called, &called);
     for (int i = 0; i < tiers.count; i++) {
         PyObject *member = tiers.items[i];
         if (Py_TYPE(member) == tier_type)
@@ -435,6 +487,7 @@ static PyObject *starts(PyObject *self, PyObject *const *args, Py_ssize_t given)
 
 /* Where a name is looked for in a dictionary. */
 typedef struct {
+    int number;
     size_t hash, perturb, place;
     const char *index;
     PyDictUnicodeEntry *entry;
@@ -448,9 +501,19 @@ static int64_t read_index(const char *index, unsigned wide)
                        : *(const int64_t *)index;
 }
 
+/* Whether two strings are the same; their hashes are. */
+static inline int is_same(PyObject *name, PyObject *key)
+{
+    return name == key ||
+           (PyUnicode_GET_LENGTH(name) == PyUnicode_GET_LENGTH(key) &&
+            PyUnicode_KIND(name) == PyUnicode_KIND(key) &&
+            !memcmp(PyUnicode_DATA(name), PyUnicode_DATA(key),
+                    PyUnicode_GET_LENGTH(name) * PyUnicode_KIND(name)));
+}
+
 /* Entries of a dictionary by names: first its index, then they, then their keys, then
- * what they say; where a key is another's, the same at the next place. */
-static void along_names(PyDictKeysObject *keys, PyObject *names, Some *found)
+ * what they say, which is found; where a key is another's, the same at the next place. */
+static void along_names(PyDictKeysObject *keys, PyObject *names, PyObject *found)
 {
     if (keys->dk_kind != DICT_KEYS_UNICODE)
         return;
@@ -463,7 +526,7 @@ static void along_names(PyDictKeysObject *keys, PyObject *names, Some *found)
         if (!PyUnicode_CheckExact(name))
             continue;
         size_t hash = (size_t)PyObject_Hash(name);
-        looks[left++] = (Look){hash, hash, hash & mask, NULL, NULL};
+        looks[left++] = (Look){i, hash, hash, hash & mask, NULL, NULL};
     }
     for (int probe = 0; probe < PROBES && left; probe++) {
         int known = 0;
@@ -487,8 +550,10 @@ static void along_names(PyDictKeysObject *keys, PyObject *names, Some *found)
         for (int i = 0; i < left; i++) {
             Look look = looks[i];
             PyObject *key = look.entry ? look.entry->me_key : NULL;
-            if (key && (size_t)((PyASCIIObject *)key)->hash == look.hash) {
-                add(found, look.entry->me_value, sizeof(Turn));
+            if (key && (size_t)((PyASCIIObject *)key)->hash == look.hash &&
+                is_same(PyList_GET_ITEM(names, look.number), key)) {
+                ask(look.entry->me_value, sizeof(Turn));
+                PyList_SetItem(found, look.number, Py_NewRef(look.entry->me_value));
                 continue;
             }
             look.perturb >>= PERTURB;
@@ -499,7 +564,8 @@ static void along_names(PyDictKeysObject *keys, PyObject *names, Some *found)
     }
 }
 
-/* arrivals(known, names, jobs, first): with the places that their jobs will get */
+/* arrivals(known, names, jobs, first): what is known by these names, None for others;
+ * with the places that their jobs will get */
 static PyObject *arrivals(PyObject *self, PyObject *const *args, Py_ssize_t given)
 {
     PyTypeObject *wanted[] = {&PyDict_Type, &PyList_Type, register_type, &PyLong_Type};
@@ -513,17 +579,21 @@ static PyObject *arrivals(PyObject *self, PyObject *const *args, Py_ssize_t give
         if (slot)
             ask_line(slot);
     }
-    SOME(found);
+    PyObject *found = PyList_New(PyList_GET_SIZE(args[1]));
+    if (!found)
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(found); i++)
+        PyList_SET_ITEM(found, i, Py_NewRef(Py_None));
     SOME(turns);
-    along_names(((PyDictObject *)args[0])->ma_keys, args[1], &found);
-    for (int i = 0; i < found.count; i++) {
-        PyObject *object = found.items[i];
+    along_names(((PyDictObject *)args[0])->ma_keys, args[1], found);
+    for (int i = 0; i < at_most(PyList_GET_SIZE(found)); i++) {
+        PyObject *object = PyList_GET_ITEM(found, i);
         if (Py_TYPE(object) == strand_type)
             object = ((Strand *)object)->_lone;
         add(&turns, object, sizeof(Turn));
     }
     along_turns(&turns, NULL);
-    Py_RETURN_NONE;
+    return found;
 }
 
 /* A class, if it is a compiled one: generic ones have something behind their fields. */
@@ -539,6 +609,17 @@ static PyTypeObject *class_of(const char *module, const char *name, size_t size)
     return NULL;
 }
 
+/* Where the instances of a class have this field; 0 if they have it elsewhere. */
+static Py_ssize_t field_of(PyTypeObject *type, const char *name)
+{
+    PyObject *field = PyObject_GetAttrString((PyObject *)type, name);
+    Py_ssize_t at = 0;
+    if (field && Py_TYPE(field) == &PyMemberDescr_Type)
+        at = ((PyMemberDescrObject *)field)->d_member->offset;
+    Py_XDECREF(field);
+    return at;
+}
+
 /* is_here(): whether all classes are the compiled ones. */
 static PyObject *is_here(PyObject *self, PyObject *none)
 {
@@ -552,6 +633,8 @@ static PyObject *is_here(PyObject *self, PyObject *none)
         tier_type = class_of("headway.core.lane", "TenancyTier", sizeof(TenancyTier));
         timers_type = class_of("headway.core.timers", "TimeBuckets", sizeof(TimeBuckets));
         turn_type = class_of("headway.core.turn", "Turn", sizeof(Turn));
+        spec_type = class_of("headway.core.spec", "JobSpec", sizeof(PyObject));
+        labels_at = spec_type ? field_of(spec_type, "labels") : 0;
         is_known = job_type && line_type && register_type && strand_type && tier_type &&
                    timers_type && turn_type;
         PyErr_Clear();

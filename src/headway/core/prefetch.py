@@ -28,7 +28,12 @@ def ends(
 
 
 def starts(
-    timers: "TimeBuckets[Any]", lines: "list[Line]", calls: "list[Line]", most: int, /
+    timers: "TimeBuckets[Any]",
+    lines: "list[Line]",
+    most: int,
+    calls: "list[Line]",
+    most_called: int,
+    /,
 ) -> None:
     """Asks for the turns that stand first in these lines, or for the only turn of each
     tier, and for what they are about to start; and for those that come due first.
@@ -37,7 +42,10 @@ def starts(
 
 def arrivals(
     known: dict[str, Any], names: list[str], jobs: "Register", first: int, /
-) -> None:
+) -> list[Any]:
     """Asks for the turns of these names, or for the only turns of strands; and for the
     places of as many jobs whose numbers come next.
+
+    What is known by each of the names, or None, as it was looked up for that.
     """
+    return []

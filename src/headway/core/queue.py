@@ -5,7 +5,7 @@ from typing import Any, Final
 from headway.core import defaults
 from headway.core.commands import Fact, FactKind
 from headway.core.config import QueueConfig
-from headway.core.empties import Empties
+from headway.core.empties import EMPTIES, Empties
 from headway.core.entitlement import Ledger
 from headway.core.errors import TooManySlos
 from headway.core.fairness import (
@@ -30,13 +30,12 @@ from headway.core.strand import KIND, TENANT, Strand
 from headway.core.turn import NOTHING_READ, Turn
 from headway.core.use_book import UseBook
 
-EMPTIES: Final = 1_024
-"""Empty turns kept in a queue before the oldest are dropped..."""
 EMPTIES_READ: Final = 256
-"""...and fewer where turns are read in rounds, as each comes back but once in a round:
-they go while they are still in the processor's cache..."""
+"""Fewer empty turns are kept where turns are read in rounds, as each comes back but once
+in a round: they go while they are still in the processor's cache."""
 EMPTIES_MAX: Final = 65_536
-"""...even where their tenant's clock is ahead: it forgives no more than its last start."""
+"""Of more than this they go even where their tenant's clock is ahead: it forgives no more
+than its last start."""
 UNLOOKED_MAX: Final = 63
 """Turns that may empty before the oldest are looked at again, where none could go."""
 
@@ -120,7 +119,6 @@ class Queue:
         self.levels: dict[str, int] = {}
         self.level_base = 0
         self.empties = Empties()
-        """One that has jobs again is taken out where they join it."""
         self._unlooked = 0
         """Turns that may empty until the oldest are looked at again..."""
         self._unlooked_next = 0
@@ -161,8 +159,8 @@ class Queue:
             raise TooManySlos(f"slo {slo_ms} ms is stricter than all 16 known ones")
         return max(stricter)
 
-    def turn_of(self, job: Job, now_ms: int) -> Turn:
-        """The turn that the job joins when it is ready."""
+    def turn_of(self, job: Job, now_ms: int, known: Turn | None = None) -> Turn:
+        """The turn that the job joins when it is ready; `known` is one of its tenant."""
         rules = self.rules
         is_exempt = job.is_critical or bool(job.holds)
         lane = self._last_lane
@@ -186,6 +184,8 @@ class Queue:
                     lane.common = strand
                 elif len(dims) == 1:
                     lane.by_value[key[1]] = strand
+        if known is not None and known.strand is strand:
+            return known
         name = job.tenant if rules.is_fair else ""
         turn = strand.turn_of(name)
         if turn is None:
@@ -213,7 +213,7 @@ class Queue:
         return rule
 
     def drop_turn(self, turn: Turn) -> None:
-        """Empty turns go in the order in which they emptied, two for one."""
+        """Empty turns go in the order in which they first emptied, two for one."""
         empties = self.empties
         if not turn.is_emptied:
             empties.add(turn)
@@ -325,6 +325,10 @@ class Queue:
     def _collect(self, turn: Turn) -> None:
         """Drops a turn that stayed empty, and its tenant's clock if it owes nothing."""
         if turn.count:
+            return
+        if turn.is_back and self.empties.size < 2 * EMPTIES:
+            # It has emptied anew: among few it comes last again.
+            self.empties.add(turn)
             return
         strand = turn.strand
         lane = strand.lane
