@@ -152,8 +152,7 @@ class Partition:
                 self._give_up(lease)
         for _, told in decision.answers:
             if type(told) is Accepted:
-                told.waits_ms = intake.waits_ms(book, told, now_ms)
-                told.jobs = []
+                intake.settle_waits(book, told, now_ms)
         return decision
 
     def next_ms(self) -> int | None:
