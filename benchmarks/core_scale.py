@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from array import array
+from operator import itemgetter
 
 from msgspec.structs import replace
 
@@ -36,6 +37,9 @@ JOBS = 10_000
 is put off and then done at one go, and for caches to be as they are in a long run."""
 REPETITIONS = 9
 """After one that warms up: 100,000 jobs by then, as many as there are strands."""
+RUNS = 3
+"""Where objects lie in memory is luck, and moves a ratio by a twentieth: that is drawn anew so
+often where there is a ceiling, and the middle one counts."""
 STEP_MS = 5
 START_MS = 1_762_300_800_000
 """A Wednesday at midnight, UTC."""
@@ -227,7 +231,9 @@ def run() -> list[Figure]:
     figures: list[Figure] = []
     for key in CASES:
         print(f"  {key} ...", file=sys.stderr, flush=True)
-        figures += figures_of(key, measure(key))
+        runs = 1 if CASES[key][2] is None else RUNS
+        found = sorted((measure(key) for _ in range(runs)), key=itemgetter("ratio"))
+        figures += figures_of(key, found[runs // 2])
     return figures
 
 
@@ -238,6 +244,8 @@ def figures_of(key: str, results: dict[str, float]) -> list[Figure]:
         f"visited, {results['resident_mb']:,.0f} MB; best of {REPETITIONS} x {JOBS:,}"
     )
     ratio_note = f"to {peer.name} ({results['peer_us']:.2f} µs), taking turns"
+    if ceiling is not None:
+        ratio_note += f"; the middle of {RUNS}"
     return [
         Figure(case.name, results["us"], "µs/job", note=note),
         Figure(

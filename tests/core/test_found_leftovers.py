@@ -194,40 +194,6 @@ def test_idle_turns_are_dropped_oldest_first() -> None:
     assert "t2999" in lane.tenancies
 
 
-def test_a_tenant_that_came_back_is_kept_longer_than_those_that_did_not() -> None:
-    """Though it stays where it is among those that emptied, in the order of the first time."""
-    machine = Machine(QUEUE)
-    for tenant in (
-        "t0",
-        "regular",
-        *(f"t{number}" for number in range(1, 999)),
-        "regular",
-    ):
-        machine.put("q", JobSpec(tenant=tenant))
-        machine.run(1)
-    lane = machine.partition.book.queues["q"].lanes[QUEUE.slo_ms]
-    assert len(lane.tenancies) == 1_000
-    for number in range(1_000, 1_200):
-        machine.put("q", JobSpec(tenant=f"t{number}"))
-        machine.run(1)
-    assert "t0" not in lane.tenancies
-    assert "t1" not in lane.tenancies
-    assert "regular" in lane.tenancies
-
-
-def test_many_tenants_that_come_back_leave_the_line_of_empty_ones() -> None:
-    """Else all who ever emptied would be looked at to find one that is empty still."""
-    machine = Machine(QUEUE)
-    names = [f"t{number}" for number in range(1_500)]
-    machine.put("q", *[JobSpec(tenant=name) for name in names])
-    machine.run(1_500)
-    queue = machine.partition.book.queues["q"]
-    listed = queue.empties.size
-    assert listed >= 1_024
-    machine.put("q", *[JobSpec(tenant=name) for name in names[-100:]])
-    assert queue.empties.size < listed
-
-
 @pytest.mark.interpreted
 def test_idle_turns_are_dropped_though_the_lane_is_never_empty(
     monkeypatch: pytest.MonkeyPatch,

@@ -8,12 +8,11 @@ import pytest
 
 from headway.core.commands import Configure, Redrive
 from headway.core.config import Concurrency, QueueConfig
-from headway.core.empties import EMPTIES
 from headway.core.fairness import Tenancy
 from headway.core.job import Job
 from headway.core.odd import Entry
 from headway.core.order import Order
-from headway.core.queue import Queue
+from headway.core.queue import EMPTIES, Queue
 from headway.core.shelf import Member
 from headway.core.spec import JobSpec
 from headway.core.strand import Strand

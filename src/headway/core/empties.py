@@ -1,21 +1,13 @@
-"""Turns that have emptied, in the order in which they first did."""
+"""Turns that are empty, in the order in which they emptied."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headway.core.turn import Turn
 
-EMPTIES: Final = 1_024
-"""Empty turns kept in a queue before the oldest are dropped."""
-
 
 class Empties:
-    """A line of turns, turn to turn.
-
-    While it is short, one that has jobs again stays where it is, as its neighbours are in
-    no cache, and most tenants come and go all the time: what it is by then is asked when it
-    comes to the front. In a long one those at the front would have to be asked too often.
-    """
+    """A line of turns, turn to turn: one that has jobs again leaves it at once."""
 
     __slots__ = ("_first", "_last", "size")
 
@@ -28,7 +20,6 @@ class Empties:
         """The turn, which is not in the line, is its last."""
         last = self._last
         turn.is_emptied = True
-        turn.is_back = False
         turn.emptied_before = last
         if last is None:
             self._first = turn
@@ -37,20 +28,8 @@ class Empties:
         self._last = turn
         self.size += 1
 
-    def leave(self, turn: "Turn") -> None:
-        """A turn that is in the line has jobs again."""
-        turn.is_back = True
-        if self.size >= EMPTIES:
-            self._drop(turn)
-
-    def pop(self) -> "Turn":
-        """Takes the first out; there is one."""
-        first = self._first
-        assert first is not None
-        self._drop(first)
-        return first
-
-    def _drop(self, turn: "Turn") -> None:
+    def drop(self, turn: "Turn") -> None:
+        """Takes a turn out that is in the line."""
         before, after = turn.emptied_before, turn.emptied_after
         if before is None:
             self._first = after
@@ -63,3 +42,10 @@ class Empties:
         turn.emptied_before = turn.emptied_after = None
         turn.is_emptied = False
         self.size -= 1
+
+    def pop(self) -> "Turn":
+        """Takes the first out; there is one."""
+        first = self._first
+        assert first is not None
+        self.drop(first)
+        return first

@@ -82,10 +82,7 @@ def enqueue(book: Book, command: Enqueue, now_ms: int) -> Accepted:
             continue
         jobs.append(None)
         seqs.append(seq if seq >= 0 else seqs[-1 - seq])
-    told = Accepted(seqs, len(known), shed=tuple(shed), jobs=jobs)
-    # Now, while what the jobs have joined is in the processor's cache.
-    told.waits_ms = _waits_ms(book, told, now_ms)
-    return told
+    return Accepted(seqs, len(known), shed=tuple(shed), jobs=jobs)
 
 
 def cancel(book: Book, command: Cancel, now_ms: int) -> Changed:
@@ -305,17 +302,7 @@ def _fix_level(queue: Queue, job: Job) -> None:
     queue.levels[tenant] = job.level
 
 
-def settle_waits(book: Book, told: Accepted, now_ms: int) -> None:
-    """At the end of their decision some of the jobs have started, or will never."""
-    waits_ms = told.waits_ms
-    for place, new in enumerate(told.jobs):
-        job = book.jobs.get(told.seqs[place]) if new is None else new
-        if job is None or job.turn is None:
-            waits_ms[place] = None if job is None else _wait_ms(job, now_ms)
-    told.jobs = []
-
-
-def _waits_ms(book: Book, told: Accepted, now_ms: int) -> list[int | None]:
+def waits_ms(book: Book, told: Accepted, now_ms: int) -> list[int | None]:
     """How long each of the jobs is expected to wait for its start, at little cost.
 
     None where nothing is known: what holds it has no end, or nothing has started yet.

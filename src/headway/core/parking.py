@@ -37,8 +37,8 @@ class Parking:
     def join(self, turn: Turn, job: Job, strand_ms: int, now_ms: int) -> None:
         turn.add(turn.strand.lane.queue.rules.key_of(job), job)
         turn.tenancy.ready += 1
-        if turn.is_emptied and not turn.is_back:
-            turn.strand.lane.queue.empties.leave(turn)
+        if turn.is_emptied:
+            turn.strand.lane.queue.empties.drop(turn)
         if turn.is_first(job) or turn.late:
             if turn.count > 1:
                 self.reconsider(turn, now_ms, is_big_only=job.cost > 0)

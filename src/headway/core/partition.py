@@ -152,7 +152,8 @@ class Partition:
                 self._give_up(lease)
         for _, told in decision.answers:
             if type(told) is Accepted:
-                intake.settle_waits(book, told, now_ms)
+                told.waits_ms = intake.waits_ms(book, told, now_ms)
+                told.jobs = []
         return decision
 
     def next_ms(self) -> int | None:

@@ -19,18 +19,15 @@
 
 #define OBJECT(name) headway___core___##name##Object
 
-typedef OBJECT(empties___Empties) Empties;
 typedef OBJECT(entitlement___Account) Account;
 typedef OBJECT(fairness___Tenancy) Tenancy;
 typedef OBJECT(fairness___TenantRule) TenantRule;
 typedef OBJECT(job___Job) Job;
-typedef OBJECT(lane___Lane) Lane;
 typedef OBJECT(lane___TenancyTier) TenancyTier;
 typedef OBJECT(limits___Gauge) Gauge;
 typedef OBJECT(odd___Entry) Entry;
 typedef OBJECT(order___Line) Line;
 typedef OBJECT(part___Hold) Hold;
-typedef OBJECT(queue___Queue) Queue;
 typedef OBJECT(register___Register) Register;
 typedef OBJECT(strand___Strand) Strand;
 typedef OBJECT(timers___Bucket) Bucket;
@@ -55,8 +52,6 @@ enum {
     SPREAD = 3,
     /* More lines than an order ever has. */
     LINES = 16,
-    /* In a longer line of empty turns neighbours are told of one that leaves: empties.py. */
-    EMPTIES = 1024,
     /* Buckets of timers that are found by their number: timers.py. */
     KNOWN = 64,
     /* Places of a dictionary at which a name is looked for. */
@@ -242,16 +237,6 @@ static void along_holds(Some *tuples, Some *turns)
     }
 }
 
-/* Whether one of these turns that has jobs again leaves the line of empty ones. */
-static int are_left(Some *turns)
-{
-    if (!turns->count || Py_TYPE(turns->items[0]) != turn_type)
-        return 0;
-    Lane *lane = (Lane *)((Strand *)((Turn *)turns->items[0])->_strand)->_lane;
-    Empties *empties = (Empties *)((Queue *)lane->_queue)->_empties;
-    return value_of(empties->_size) >= EMPTIES;
-}
-
 /* What turns are looked at for; with timers, what it takes to start who is next. */
 static void along_turns(Some *turns, TimeBuckets *timers)
 {
@@ -275,6 +260,11 @@ static void along_turns(Some *turns, TimeBuckets *timers)
         }
         if (is_there(turn->_back))
             ask_line(&((Job *)turn->_back)->_behind);
+        /* It leaves the line of empty turns: its neighbours are told. */
+        if (is_there(turn->_emptied_before))
+            ask_line(&((Turn *)turn->_emptied_before)->_emptied_after);
+        if (is_there(turn->_emptied_after))
+            ask_line(&((Turn *)turn->_emptied_after)->_emptied_before);
     }
     along_tenancies(&tenancies, &gauges);
     for (int i = 0; i < strands.count; i++)
@@ -288,17 +278,6 @@ static void along_turns(Some *turns, TimeBuckets *timers)
             ask(job->_behind, NEXT);
     }
     along_holds(&holds, NULL);
-    if (timers || !are_left(turns))
-        return;
-    for (int i = 0; i < turns->count; i++) {
-        Turn *turn = (Turn *)turns->items[i];
-        if (Py_TYPE(turn) != turn_type)
-            continue;
-        if (is_there(turn->_emptied_before))
-            ask_line(&((Turn *)turn->_emptied_before)->_emptied_after);
-        if (is_there(turn->_emptied_after))
-            ask_line(&((Turn *)turn->_emptied_after)->_emptied_before);
-    }
 }
 
 /* What goes with jobs that end: their labels, which nothing else has looked at. */

@@ -5,7 +5,7 @@ from typing import Any, Final
 from headway.core import defaults
 from headway.core.commands import Fact, FactKind
 from headway.core.config import QueueConfig
-from headway.core.empties import EMPTIES, Empties
+from headway.core.empties import Empties
 from headway.core.entitlement import Ledger
 from headway.core.errors import TooManySlos
 from headway.core.fairness import (
@@ -30,12 +30,13 @@ from headway.core.strand import KIND, TENANT, Strand
 from headway.core.turn import NOTHING_READ, Turn
 from headway.core.use_book import UseBook
 
+EMPTIES: Final = 1_024
+"""Empty turns kept in a queue before the oldest are dropped..."""
 EMPTIES_READ: Final = 256
-"""Fewer empty turns are kept where turns are read in rounds, as each comes back but once
-in a round: they go while they are still in the processor's cache."""
+"""...and fewer where turns are read in rounds, as each comes back but once in a round:
+they go while they are still in the processor's cache..."""
 EMPTIES_MAX: Final = 65_536
-"""Of more than this they go even where their tenant's clock is ahead: it forgives no more
-than its last start."""
+"""...even where their tenant's clock is ahead: it forgives no more than its last start."""
 UNLOOKED_MAX: Final = 63
 """Turns that may empty before the oldest are looked at again, where none could go."""
 
@@ -119,6 +120,7 @@ class Queue:
         self.levels: dict[str, int] = {}
         self.level_base = 0
         self.empties = Empties()
+        """One that has jobs again is taken out where they join it."""
         self._unlooked = 0
         """Turns that may empty until the oldest are looked at again..."""
         self._unlooked_next = 0
@@ -160,7 +162,11 @@ class Queue:
         return max(stricter)
 
     def turn_of(self, job: Job, now_ms: int, known: Turn | None = None) -> Turn:
-        """The turn that the job joins when it is ready; `known` is one of its tenant."""
+        """The turn that the job joins when it is ready.
+
+        `known` is one of its tenant, looked up in this decision: it is that, or the
+        tenant's in another strand.
+        """
         rules = self.rules
         is_exempt = job.is_critical or bool(job.holds)
         lane = self._last_lane
@@ -213,7 +219,7 @@ class Queue:
         return rule
 
     def drop_turn(self, turn: Turn) -> None:
-        """Empty turns go in the order in which they first emptied, two for one."""
+        """Empty turns go in the order in which they emptied, two for one."""
         empties = self.empties
         if not turn.is_emptied:
             empties.add(turn)
@@ -325,10 +331,6 @@ class Queue:
     def _collect(self, turn: Turn) -> None:
         """Drops a turn that stayed empty, and its tenant's clock if it owes nothing."""
         if turn.count:
-            return
-        if turn.is_back and self.empties.size < 2 * EMPTIES:
-            # It has emptied anew: among few it comes last again.
-            self.empties.add(turn)
             return
         strand = turn.strand
         lane = strand.lane

@@ -48,7 +48,6 @@ class Turn(Member):
         "held_ms",
         "holds",
         "holds_as_of",
-        "is_back",
         "is_emptied",
         "is_shedding",
         "last_first",
@@ -82,7 +81,8 @@ class Turn(Member):
         """A heap of those that came out of order."""
         self.parked_on: object | None = None
         """What stopped it: a gauge, a held strand, the rule of a paused tenant, or the
-        job about which a throttler is asked."""
+        job about which a throttler is asked.
+        """
         self.cut: Position | None = None
         """Jobs whose key is above this may be missing: they are in the store only."""
         self.held_ms = 0
@@ -94,8 +94,8 @@ class Turn(Member):
         self.called_by: Gauge | None = None
         self.is_shedding = False
         """Its tenant has more than its share can serve: late jobs step aside."""
-        self.is_emptied = self.is_back = False
-        """It is among its queue's turns that have emptied, and has had jobs since."""
+        self.is_emptied = False
+        """It is among its queue's turns that are empty, at most once, next to these."""
         self.emptied_before: Turn | None = None
         self.emptied_after: Turn | None = None
         self.back: Job | None = None
