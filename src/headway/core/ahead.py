@@ -43,8 +43,8 @@ def at_arrivals(
 ) -> "list[Turn | None]":
     """Jobs of which this was said are about to join their turns.
 
-    As far as those are easily told: by their tenant, or by one value of a strand. Answers
-    in which turns of the first tenants stand, where it has seen them.
+    As far as those are easily told: by their tenant, or by one value of a strand. The
+    answer is the turns of the first of them, place by place, where they were found.
     """
     rules = queue.rules
     lane = queue.lanes.get(slo_ms)
@@ -72,7 +72,7 @@ def at_starts(book: "Book", lane_tier: "LaneTier", most: int) -> None:
         lines, called = shelf.lines(), shelf.ahead
     else:
         lines, called = lone.lines(), lone.ahead
-    # As many as since it was last asked, about, will be looked at to see who is due.
+    # About as many as since the last time will be looked at, to see who is due.
     most_called = min(called.dropped, most)
     if most_called:
         called.dropped = 0

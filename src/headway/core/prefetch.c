@@ -89,7 +89,7 @@ static Py_ssize_t labels_at;
 
 /* A compiler that sees that a function changes nothing and answers nothing may leave out its
  * calls, and one did. This, which is no code, counts as a change. */
-#define IS_FOR_GOOD __asm__ volatile("")
+#define IS_NEEDED __asm__ volatile("")
 
 /* What only asks is part of its caller. */
 #define ASKS static inline __attribute__((always_inline)) void
@@ -175,7 +175,7 @@ ASKS ask_entries(PyObject *entry, PyObject *bell)
 /* What tenants have in a lane, in its queue, and over all queues. */
 static void along_tenancies(Some *tenancies, Some *gauges)
 {
-    IS_FOR_GOOD;
+    IS_NEEDED;
     SOME(rules);
     SOME(tiers);
     for (int i = 0; i < tenancies->count; i++) {
@@ -206,7 +206,7 @@ ASKS along_tuples(Some *tuples, size_t size)
  * told where a start uses up the rest. */
 static void along_holds(Some *tuples, Some *turns)
 {
-    IS_FOR_GOOD;
+    IS_NEEDED;
     SOME(holds);
     SOME(gauges);
     /* What the one before has as well is on its way already. */
@@ -240,7 +240,7 @@ static void along_holds(Some *tuples, Some *turns)
 /* What turns are looked at for; with timers, what it takes to start who is next. */
 static void along_turns(Some *turns, TimeBuckets *timers)
 {
-    IS_FOR_GOOD;
+    IS_NEEDED;
     SOME(tenancies);
     SOME(strands);
     SOME(fronts);
@@ -382,7 +382,7 @@ static int64_t below(Line *line, double rank)
 /* The members that these lines will give, about so many, the lowest ranks first. */
 static void along_lines(Line **lines, int known, int64_t most, Some *tiers)
 {
-    IS_FOR_GOOD;
+    IS_NEEDED;
     int64_t counts[LINES];
     double low = 0, high = 0;
     for (int i = 0; i < known; i++) {
